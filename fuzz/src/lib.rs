@@ -15,8 +15,6 @@ mod command;
 mod egress {
     pub(crate) mod greeting;
 }
-#[path = "../../crates/telechir-host/src/frame_buffer.rs"]
-mod frame_buffer;
 #[path = "../../crates/telechir-providers/tests/it/mutations/framing.rs"]
 mod framing;
 mod greetings;
@@ -25,10 +23,6 @@ mod hunks;
 mod limits;
 #[path = "../../crates/telechir-shell/src/editor/lines.rs"]
 mod lines;
-#[path = "../../crates/telechir-host/src/message.rs"]
-mod message;
-#[path = "../../crates/telechir-host/src/message_properties.rs"]
-mod message_properties;
 #[path = "../../crates/telechir-browser/src/framing/message_splitter.rs"]
 mod message_splitter;
 mod messages;

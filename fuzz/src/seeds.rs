@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
+use telechir_host::message_properties;
 use telechir_providers::Dialect;
 
-use crate::{HEAD, TARGETS, greetings, message_properties, messages, patches, vectors};
+use crate::{HEAD, TARGETS, greetings, messages, patches, vectors};
 
 /// Longer inputs are slow to mutate and find nothing that shorter ones do not.
 const MAX_SEED_BYTES: usize = 16 * 1024;

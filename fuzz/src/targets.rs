@@ -1,13 +1,11 @@
 //! The fuzz targets: the input of each and its properties.
 
 use serde_json::Value;
+use telechir_host::message_properties;
 use telechir_providers::Dialect;
 
 use crate::change::{self, Dice};
-use crate::{
-    HEAD, check, command, framing, greetings, message_properties, messages, neutral, patches,
-    policy_files,
-};
+use crate::{HEAD, check, command, framing, greetings, messages, neutral, patches, policy_files};
 
 /// A fuzz program for one kind of input.
 pub struct Target {
@@ -22,7 +20,7 @@ pub struct Target {
 }
 
 /// All fuzz targets of the project.
-pub const TARGETS: [&Target; 18] = [
+pub const TARGETS: [&Target; 19] = [
     &ANTHROPIC,
     &OPENAI,
     &GOOGLE,

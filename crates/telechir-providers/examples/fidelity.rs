@@ -11,6 +11,8 @@ mod cell;
 mod common;
 #[path = "../tests/it/matrix/differences.rs"]
 mod differences;
+#[path = "../tests/it/matrix/envelopes.rs"]
+mod envelopes;
 #[path = "../tests/it/matrix/page.rs"]
 mod page;
 

@@ -13,7 +13,7 @@ mod envelope;
 mod function_mapping;
 mod sidecar;
 
-pub(crate) use codec::AgentFramework;
+pub(crate) use codec::CODEC;
 
 /// The dialect's name on the command line and in raw representations.
 const DIALECT: &str = "agent-framework";

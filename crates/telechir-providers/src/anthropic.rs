@@ -39,13 +39,15 @@ mod tool_spec;
 mod xdotool_keys;
 
 pub(crate) use chat_api::{AnthropicChat, unbound_thinking};
-pub(crate) use codec::AnthropicMessages;
+pub(crate) use codec::CODEC;
 pub(crate) use declare::{BROWSER_MEMBERS, COMPUTER_MEMBERS, declare};
 pub(crate) use decode::{decode_history, decode_response};
 pub(crate) use encode::encode_history;
 pub(crate) use encode_content::FORWARDED_PREFIX;
 pub(crate) use image::screenshot_size;
-pub(crate) use models::{supports_legacy_tools, supports_only_october_2024};
+pub(crate) use models::{
+    computer_beta, generation, supports_legacy_tools, supports_only_october_2024,
+};
 pub(crate) use results::encode_results;
 pub(crate) use stream::AnthropicMessageBuilder;
 pub use tool_spec::{

@@ -18,9 +18,21 @@ mod models;
 mod names;
 mod path;
 
-pub(crate) use agents::BedrockAgents;
-pub(crate) use anthropic_body::AnthropicBody;
-pub(crate) use converse::{BedrockConverse, cache_marker, cache_point};
+pub(crate) use agents::CODEC as AGENTS;
+pub(crate) use anthropic_body::{INVOKE_CODEC as INVOKE, MESSAGES_CODEC as MESSAGES};
+pub(crate) use converse::{CODEC as CONVERSE, cache_marker, cache_point};
+
+use crate::codec::ScreenshotRules;
+use crate::{ScreenshotWhen, anthropic};
 
 /// Maximum size of one image in bytes of base64.
 const MAX_IMAGE_BASE64_BYTES: usize = 5 * 1024 * 1024;
+
+/// The screenshots in Anthropic's blocks and in those of Converse.
+const SCREENSHOTS: ScreenshotRules = ScreenshotRules {
+    size: anthropic::screenshot_size,
+    max_base64: MAX_IMAGE_BASE64_BYTES,
+    // PNG, JPEG, GIF or WebP, also in a result.
+    accepts_webp: true,
+    when: ScreenshotWhen::LastOfBatch,
+};

@@ -1,10 +1,14 @@
 //! Which neutral tools a model can have in each dialect, from the declarations themselves.
 
+mod model_names;
+
 use serde::Serialize;
 use serde_json::{Map, Value};
 use telechir_protocol::{ComputerUseTool, Environment, HostedTool, ShellTool, Tool};
 
 use crate::{Declaration, Dialect, ToolOffer};
+
+pub use model_names::ModelName;
 
 /// How a model can have a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

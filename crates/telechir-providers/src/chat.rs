@@ -15,12 +15,14 @@ mod decode;
 pub(crate) mod encode;
 mod envelope;
 mod flavour;
+pub(crate) mod losses;
 mod ollama;
 pub(crate) mod parts;
 pub(crate) mod result_images;
 mod results;
 mod stream;
 
-pub(crate) use codec::ChatCompletions;
+pub(crate) use codec::{FUNCTIONS, INLINE, MISTRAL};
+pub(crate) use envelope::usage;
 pub(crate) use flavour::Flavour;
 pub(crate) use stream::join_parts;

@@ -2,7 +2,6 @@
 //! response.
 
 use serde_json::Value;
-use telechir_protocol::UsageContent;
 
 use crate::Declaration;
 
@@ -10,6 +9,28 @@ use crate::Declaration;
 pub(crate) trait ChatApi: Sync {
     /// The first item of a conversation: the task.
     fn first_message(&self, task: &str) -> Value;
+
+    /// Adds a message of the user to the items. It becomes part of a user message at the end, because
+    /// some APIs reject two in a row.
+    fn push_message(&self, text: &str, items: &mut Vec<Value>) {
+        let mut message = self.first_message(text);
+        let last = items.last_mut().filter(|last| last["role"] == "user");
+        let lists = last.and_then(|last| {
+            let name = ["content", "parts"]
+                .into_iter()
+                .find(|name| last[*name].is_array() && message[*name].is_array())?;
+            Some((last[name].as_array_mut()?, message[name].as_array_mut()?))
+        });
+        match lists {
+            Some((last, added)) => last.append(added),
+            None => items.push(message),
+        }
+    }
+
+    /// Whether an item like the model's own was inserted by the encoder.
+    fn is_inserted(&self, _item: &Value) -> bool {
+        false
+    }
 
     /// The name and value of the header that carries the API key.
     fn key_header(&self, key: &str) -> (&'static str, String) {
@@ -24,13 +45,13 @@ pub(crate) trait ChatApi: Sync {
         None
     }
 
-    /// Adds a response to the items; returns why it ended and how many tokens it used.
+    /// Adds a response to the items; returns why it ended.
     fn push_response(
         &self,
         response: &Value,
         has_calls: bool,
         items: &mut Vec<Value>,
-    ) -> (StopReason, UsageContent);
+    ) -> StopReason;
 
     /// Adds encoded results to the items.
     fn push_results(&self, results: Vec<Value>, items: &mut Vec<Value>) {
@@ -65,6 +86,9 @@ pub struct RequestOptions {
     pub max_tokens: Option<u32>,
     /// How many screenshots stay in the conversation.
     pub images: ImageLimit,
+    /// The oldest turns are removed with their results while the conversation has more tokens than
+    /// this, by an estimate; the task and the last turn stay. None: no limit.
+    pub max_history_tokens: Option<u64>,
 }
 
 /// When old images are removed from a conversation. They are removed in batches, so that the
@@ -139,23 +163,4 @@ pub enum StopReason {
         /// The provider's name of the reason.
         reason: String,
     },
-}
-
-/// The tokens of a response whose `usage` counts `input_tokens` and `output_tokens`.
-pub(crate) fn usage(body: &Value, total: Option<u64>) -> UsageContent {
-    let count = |name: &str| {
-        body.get("usage")
-            .and_then(|usage| usage.get(name))
-            .and_then(Value::as_u64)
-    };
-    let (input, output) = (count("input_tokens"), count("output_tokens"));
-    let sum = input
-        .zip(output)
-        .map(|(input, output)| input.saturating_add(output));
-    UsageContent {
-        input_token_count: input,
-        output_token_count: output,
-        total_token_count: total.or(sum),
-        ..UsageContent::default()
-    }
 }

@@ -9,6 +9,7 @@ mod documents;
 mod kinds;
 mod manifest;
 mod recognize;
+mod sdk;
 mod streams;
 mod strip_raw;
 mod wild;
@@ -21,8 +22,9 @@ use crate::{Dialect, Loss};
 pub use documents::{FoundDocument, FoundDocuments};
 pub use manifest::{Manifest, ManifestError};
 pub use recognize::{DocumentKind, recognize};
+pub use sdk::{SdkTypes, sdk_types};
 pub use strip_raw::without_raw;
-pub use wild::{PairReport, WildReport, check_document};
+pub use wild::{PairReport, WildReport, check_document, check_document_with, have_the_same_parts};
 
 /// What a codec is expected to do with a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -1,9 +1,11 @@
 //! Contents as text: their name in a report, and what stands for them where a dialect has no type for
 //! them.
 
+use serde_json::{Map, Value};
 use telechir_protocol::{Content, HostedCall, Media};
 
 use crate::json::{kind, media, object, some_text, text_of_content};
+use crate::leaves;
 
 /// A content that no part type represents, as text: an address, or the title and address of a
 /// source.
@@ -64,7 +66,10 @@ pub(crate) fn label(content: &Content) -> String {
             let name = data.name.map(|name| format!(" `{name}`"));
             format!("the file{} of type {kind}", name.unwrap_or_default())
         }
-        Some(Media::Uri(uri)) => named("the file", &uri.uri),
+        Some(Media::Uri(uri)) => {
+            let kind = uri.media_type.map(|kind| format!(" of type {kind}"));
+            format!("the file `{}`{}", uri.uri, kind.unwrap_or_default())
+        }
         Some(Media::HostedFile(file)) => {
             let name = file.name.map(|name| format!(" `{name}`"));
             let kind = file.media_type.map(|kind| format!(" of type {kind}"));
@@ -86,6 +91,20 @@ pub(crate) fn label(content: &Content) -> String {
             let kind = kind.or_else(|| part.keys().next().map(String::as_str));
             named("content of type", kind.unwrap_or("unknown"))
         }
+    }
+}
+
+/// The names of all values in an object, after a colon; empty if it has none.
+pub(crate) fn field_names(json: &Map<String, Value>) -> String {
+    let mut names: Vec<String> = Vec::new();
+    for leaf in leaves::of(&Value::Object(json.clone())) {
+        if !names.iter().any(|name| name == leaf.name()) {
+            names.push(leaf.name().to_owned());
+        }
+    }
+    match names.is_empty() {
+        true => String::new(),
+        false => format!(": {}", names.join(", ")),
     }
 }
 

@@ -1,5 +1,5 @@
-//! The dialects and their operations. A new dialect needs a variant, an arm in [`Dialect::wire`],
-//! and an implementation of [`Codec`].
+//! The dialects and their operations. A new dialect needs a variant, an arm in [`Dialect::codec`],
+//! and a [`Codec`].
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,11 +10,12 @@ use telechir_protocol::{AnsweredTurn, Message, ModelTurn, Size, json_limits};
 
 use crate::chat_api::{ChatApi, Endpoint};
 use crate::codec::Codec;
+use crate::declaration::{RefusedTools, end_declaration};
 use crate::{
     Declaration, DecodeError, EncodeError, EncodedReply, History, Report, ScreenshotWhen,
     ToolOffer, agent_framework, anthropic, bedrock, chat, declare, duplicate_ids, forced_function,
-    foreign_contents, generated_images, google, image_formats, misrouted, mistral, neutral, openai,
-    precision, settings, unwritten_values, written_values,
+    foreign_contents, generated_images, google, image_formats, instructions, misrouted, mistral,
+    neutral, openai, precision, settings, unknown_calls, unwritten_values, written_values,
 };
 
 /// A provider's JSON format for tool calls and results.
@@ -80,29 +81,29 @@ impl Dialect {
 
     /// The dialect's name on the command line.
     pub fn name(self) -> &'static str {
-        self.codec().name()
+        self.codec().name
     }
 
     fn names() -> String {
         Self::ALL.map(Self::name).join(", ")
     }
 
-    pub(crate) fn codec(self) -> &'static dyn Codec {
+    pub(crate) fn codec(self) -> &'static Codec {
         match self {
-            Self::AnthropicMessages => &anthropic::AnthropicMessages,
-            Self::OpenaiResponses => &openai::Responses,
-            Self::BedrockConverse => &bedrock::BedrockConverse,
-            Self::GoogleGenerateContent => &google::GenerateContent,
-            Self::GoogleInteractions => &google::Interactions,
-            Self::AgentFramework => &agent_framework::AgentFramework,
-            Self::Functions => &chat::ChatCompletions(chat::Flavour::Functions),
-            Self::FunctionsInline => &chat::ChatCompletions(chat::Flavour::Inline),
-            Self::MistralChat => &chat::ChatCompletions(chat::Flavour::Mistral),
-            Self::BedrockMessages => &bedrock::AnthropicBody::Messages,
-            Self::BedrockInvoke => &bedrock::AnthropicBody::Invoke,
-            Self::MistralConversations => &mistral::Conversations,
-            Self::BedrockAgents => &bedrock::BedrockAgents,
-            Self::Neutral => &neutral::Neutral,
+            Self::AnthropicMessages => &anthropic::CODEC,
+            Self::OpenaiResponses => &openai::CODEC,
+            Self::BedrockConverse => &bedrock::CONVERSE,
+            Self::BedrockMessages => &bedrock::MESSAGES,
+            Self::BedrockInvoke => &bedrock::INVOKE,
+            Self::BedrockAgents => &bedrock::AGENTS,
+            Self::GoogleGenerateContent => &google::GENERATE_CONTENT,
+            Self::GoogleInteractions => &google::INTERACTIONS,
+            Self::AgentFramework => &agent_framework::CODEC,
+            Self::Functions => &chat::FUNCTIONS,
+            Self::FunctionsInline => &chat::INLINE,
+            Self::MistralChat => &chat::MISTRAL,
+            Self::MistralConversations => &mistral::CODEC,
+            Self::Neutral => &neutral::CODEC,
         }
     }
 
@@ -114,15 +115,25 @@ impl Dialect {
         self,
         document: impl AsRef<[u8]>,
     ) -> Result<(ModelTurn, Report), DecodeError> {
-        let codec = self.codec();
         self.decode(document.as_ref(), |value| {
             let forced = forced_function::name_in(&value);
-            let (mut turn, report) = codec.decode_response(value)?;
+            let (mut turn, report) = self.decode_turn(value)?;
             if let Some(function) = forced {
                 turn.mark_structured_output(&function);
             }
             Ok((turn, report))
         })
+    }
+
+    /// Decodes a response of this dialect. Each call for the client has a neutral kind.
+    pub(crate) fn decode_turn(self, response: Value) -> Result<(ModelTurn, Report), DecodeError> {
+        let codec = self.codec();
+        let (turn, report) = (codec.decode_response)(response)?;
+        let turn = match codec.id_field_of_unknown_calls {
+            Some(id_field) => unknown_calls::answerable(turn, id_field, codec.raw_dialect),
+            None => turn,
+        };
+        Ok((turn, report))
     }
 
     /// Decodes a history: a request, a list of messages or items, or one response.
@@ -136,7 +147,7 @@ impl Dialect {
         let codec = self.codec();
         self.decode(document.as_ref(), |value| {
             let forced = forced_function::name_in(&value);
-            let (mut history, report) = codec.decode_history(value)?;
+            let (mut history, report) = (codec.decode_history)(value)?;
             if let Some(function) = forced {
                 let messages = history.messages.iter_mut();
                 let contents = messages.flat_map(|message| &mut message.contents);
@@ -169,7 +180,7 @@ impl Dialect {
     /// If the results lack something that the dialect requires.
     pub fn encode_results(self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
         let codec = self.codec();
-        let single = match codec.accepts_results_of_one_id() {
+        let single = match codec.accepts_results_of_one_id {
             true => None,
             false => turn.without_repeated_ids(),
         };
@@ -177,13 +188,13 @@ impl Dialect {
             Some((turn, repeated)) => (turn, repeated.as_slice()),
             None => (turn, [].as_slice()),
         };
-        let mut reply = codec.encode_results(turn)?;
+        let mut reply = (codec.encode_results)(turn)?;
         for id in repeated {
             let what = format!("the error of a further call {id}");
             let why = "the call was not executed, and the service accepts one result per id";
             reply.report.lost(what, format!("call {id}"), why);
         }
-        if !codec.holds_neutral_contents() {
+        if !codec.holds_neutral_contents {
             let items = Value::Array(std::mem::take(&mut reply.items));
             settings::report_results(turn.results(), self.name(), &items, &mut reply.report);
             if let Value::Array(items) = items {
@@ -201,57 +212,89 @@ impl Dialect {
     pub fn encode_history(self, history: &History) -> Result<(Value, Report), EncodeError> {
         let codec = self.codec();
         let mut report = Report::default();
-        let mut messages = match codec.holds_neutral_contents() {
+        let with_instructions = instructions::as_message(history, self.envelope_dialect());
+        let history = match &with_instructions {
+            Some((history, left)) => {
+                for field in left {
+                    let why = "the instructions became a message";
+                    report.lost(format!("field `{field}`"), field, why);
+                }
+                history
+            }
+            None => history,
+        };
+        let mut messages = match codec.holds_neutral_contents {
             true => Cow::Borrowed(history.messages.as_slice()),
             false => forced_function::without_marks(&history.messages),
         };
         let accepts = |dialect: &str| codec.accepts_unknown_of(dialect);
         let remaining = foreign_contents::remove(&messages, &accepts);
         replace(&mut messages, remaining, &mut report);
-        let (raw_dialect, images) = (codec.raw_dialect(), codec.images_of_model());
+        let (raw_dialect, images) = (codec.raw_dialect, codec.images_of_model);
         let moved = generated_images::move_to_user(&messages, raw_dialect, images);
         replace(&mut messages, moved, &mut report);
-        if !codec.holds_neutral_contents() {
+        if !codec.holds_neutral_contents {
             let unique = duplicate_ids::deduplicate(&messages, raw_dialect);
             replace(&mut messages, unique, &mut report);
         }
         let (document, losses) = match messages {
-            Cow::Borrowed(_) => codec.encode_history(history)?,
+            Cow::Borrowed(_) => (codec.encode_history)(history)?,
             Cow::Owned(messages) => {
                 let envelope = history.envelope.clone();
-                codec.encode_history(&History { messages, envelope })?
+                (codec.encode_history)(&History { messages, envelope })?
             }
         };
         report.absorb(losses);
         image_formats::report_webp(codec, &history.messages, &mut report);
-        if !codec.holds_neutral_contents() {
+        if !codec.holds_neutral_contents {
             let written = written_values::lazily(&document);
             settings::report_history(&history.messages, self.name(), &written, &mut report);
-            unwritten_values::report(&history.messages, codec.name(), &written, &mut report);
+            unwritten_values::report(&history.messages, codec.name, &written, &mut report);
         }
         Ok((document, report))
+    }
+
+    /// Reports what a document of this dialect lacks of the original JSON of messages that were not
+    /// written as messages.
+    pub(crate) fn report_unwritten(
+        self,
+        messages: &[Message],
+        document: &Value,
+        report: &mut Report,
+    ) {
+        let written = written_values::lazily(document);
+        unwritten_values::report(messages, self.name(), &written, report);
     }
 
     /// The size to which a screenshot of a `size` screen is scaled, so that the model neither
     /// shrinks nor rejects it. If `model` is absent, the newest model's limits apply.
     pub fn screenshot_size(self, model: Option<&str>, size: Size) -> Size {
-        self.codec().screenshot_size(model, size)
+        (self.codec().screenshots.size)(model, size)
     }
 
     /// Maximum size of one image in bytes, from the dialect's limit on base64.
     pub fn max_image_bytes(self) -> usize {
-        self.codec().max_image_base64() / 4 * 3
+        self.codec().screenshots.max_base64 / 4 * 3
     }
 
     /// Whether the service is known to accept WebP as the image of a result. Every service accepts
     /// PNG and JPEG.
     pub fn accepts_webp(self) -> bool {
-        self.codec().accepts_webp()
+        self.codec().screenshots.accepts_webp
     }
 
     /// Whether a screenshot goes with every result or with the last of a batch.
     pub fn screenshot_when(self) -> ScreenshotWhen {
-        self.codec().screenshot_when()
+        self.codec().screenshots.when
+    }
+
+    /// The name that the codec gives its own envelopes.
+    pub(crate) fn envelope_dialect(self) -> &'static str {
+        if self == Self::BedrockMessages {
+            anthropic::DIALECT
+        } else {
+            self.name()
+        }
     }
 
     /// Encodes tool declarations for a model.
@@ -259,12 +302,29 @@ impl Dialect {
     /// # Errors
     /// If the model does not support a tool, or a screen size that it requires is missing.
     pub fn declare(self, offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {
-        declare::declare(self.name(), offer, |offer| self.codec().declare(offer))
+        let codec = self.codec().declare;
+        declare::declare(self.name(), offer, codec, &mut end_declaration)
+    }
+
+    /// Encodes declarations of the tools that a request can have beside each other, the first ones
+    /// of those that exclude each other, and returns the others by their positions.
+    pub(crate) fn declare_possible(
+        self,
+        offer: &ToolOffer,
+    ) -> Result<(Declaration, Report, RefusedTools), EncodeError> {
+        let mut refused = Vec::new();
+        let codec = self.codec().declare;
+        let (declaration, report) =
+            declare::declare(self.name(), offer, codec, &mut |at, error| {
+                refused.push((at, error));
+                Ok(())
+            })?;
+        Ok((declaration, report, refused))
     }
 
     /// The API's default endpoint; `None` for a format without an API.
     pub fn service(self) -> Option<Endpoint> {
-        self.codec().chat_api().map(ChatApi::endpoint)
+        self.codec().chat_api.map(ChatApi::endpoint)
     }
 }
 

@@ -11,9 +11,11 @@
 
 mod api;
 mod choice;
+mod declared_tools;
 mod error_body;
 mod finish;
 mod format;
+mod google_tools;
 mod history;
 mod members;
 mod reasoning;
@@ -28,7 +30,7 @@ mod usage;
 
 use telechir_protocol::json_limits;
 
-use crate::{DecodeError, Dialect};
+use crate::{DecodeError, Dialect, Report, precision};
 use api::{Api, DocumentKind};
 
 pub use history::SetAside;
@@ -63,9 +65,12 @@ impl Dialect {
     ) -> Result<TranslatedDocument, TranslationError> {
         let value = json_limits::parse(document).map_err(DecodeError::from)?;
         let (source, target) = (Api::of(self), Api::of(to));
+        let mut report = Report::default();
+        precision::report(document, "", &mut report);
         if self == to {
             return Ok(TranslatedDocument {
                 document: settings::with_mapped_model(source, value, options),
+                report,
                 ..TranslatedDocument::default()
             });
         }
@@ -79,15 +84,22 @@ impl Dialect {
             }
             return Ok(translated);
         }
-        match source.kind_of(&value) {
-            DocumentKind::Request => request::translate(self, to, value, options),
-            DocumentKind::Response => response::translate(self, to, value, options),
-            DocumentKind::Error(error) => Ok(TranslatedDocument {
-                document: error_body::write(target, &error),
-                report: error_body::report(&value),
-                ..TranslatedDocument::default()
-            }),
-            DocumentKind::Messages => history::translate(self, to, document, options),
-        }
+        let mut translated = match source.kind_of(&value) {
+            DocumentKind::Request => request::translate(self, to, value, options)?,
+            DocumentKind::Response => response::translate(self, to, value, options)?,
+            DocumentKind::Error(error) => {
+                let (document, report) = error_body::translate(target, &error, &value);
+                TranslatedDocument {
+                    document,
+                    report,
+                    ..TranslatedDocument::default()
+                }
+            }
+            // Their decoder reads the text itself.
+            DocumentKind::Messages => return history::translate(self, to, document, options),
+        };
+        report.absorb(std::mem::take(&mut translated.report));
+        translated.report = report;
+        Ok(translated)
     }
 }

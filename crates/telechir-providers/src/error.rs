@@ -36,6 +36,17 @@ pub enum DecodeError {
     InvalidTurn(#[from] InvalidTurn),
 }
 
+impl DecodeError {
+    /// A document that is not of this dialect and resembles no other.
+    pub(crate) fn wrong_shape(dialect: &'static str, problem: impl Into<String>) -> Self {
+        Self::WrongShape {
+            dialect,
+            problem: problem.into(),
+            looks_like: None,
+        }
+    }
+}
+
 /// Why values cannot be encoded. Texts read after "failed to".
 #[derive(Debug, thiserror::Error)]
 pub enum EncodeError {
@@ -55,8 +66,18 @@ pub enum EncodeError {
     },
 }
 
+impl EncodeError {
+    /// A requirement of the dialect that the values do not meet.
+    pub(crate) fn missing(dialect: &'static str, problem: impl Into<String>) -> Self {
+        Self::Missing {
+            dialect,
+            problem: problem.into(),
+        }
+    }
+}
+
 fn hint(looks_like: Option<&'static str>) -> String {
     looks_like.map_or_else(String::new, |dialect| {
-        format!("; it looks like {dialect}: pass --dialect {dialect}")
+        format!("; it looks like {dialect}; name that dialect instead")
     })
 }

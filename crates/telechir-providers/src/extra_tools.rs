@@ -11,8 +11,10 @@ use telechir_protocol::{Action, Arguments, ComputerCall, TargetId};
 
 pub use desktop::desktop_tool;
 pub(crate) use page::EXECUTE_BROWSER;
-pub use page::page_tool;
-pub(crate) use shell::{SHELL, decode_shell_call, encode_shell_call, shell_tool};
+pub use page::{PAGE_ACTIONS, page_actions, page_tool};
+pub(crate) use shell::{
+    SHELL, action as shell_action, decode_shell_call, encode_shell_call, shell_tool,
+};
 
 use crate::json::{Fields, list, owned, text};
 
@@ -117,13 +119,14 @@ pub(crate) fn decode_computer_call(
     }
     let mut call = ComputerCall::new(call_id, Vec::new());
     for step in steps {
-        let (action, problem) = if name == EXECUTE_BROWSER {
-            page_action(step)
-        } else {
-            action(step)
+        let actions = match name {
+            EXECUTE_BROWSER => page_steps(step),
+            _ => vec![action(step)],
         };
-        call.actions.push(action);
-        call.exception = call.exception.or(problem);
+        for (action, problem) in actions {
+            call.actions.push(action);
+            call.exception = call.exception.or(problem);
+        }
     }
     let group = if is_browser { BROWSER } else { COMPUTER_GROUP };
     call.group = Some(group.to_owned());
@@ -141,13 +144,13 @@ pub(crate) fn is_browser(name: &str) -> bool {
 }
 
 /// Decodes a step of `execute_browser`, with the reason if it cannot be executed.
-fn page_action(step: Fields) -> (Action, Option<String>) {
-    match page::step(step) {
-        Ok(step) => action(step),
+fn page_steps(step: Fields) -> Vec<(Action, Option<String>)> {
+    match page::steps(step) {
+        Ok(steps) => steps.into_iter().map(action).collect(),
         Err((mut fields, problem)) => {
             let name = owned(&fields, "action").unwrap_or_default();
             fields.shift_remove("action");
-            (Action::Other { name, args: fields }, Some(problem))
+            vec![(Action::Other { name, args: fields }, Some(problem))]
         }
     }
 }
@@ -185,6 +188,12 @@ fn action(step: Fields) -> (Action, Option<String>) {
             Some(invalid.problem),
         ),
     }
+}
+
+/// The names of a call's actions, for a report.
+pub(crate) fn action_names(call: &ComputerCall) -> String {
+    let names: Vec<&str> = call.actions.iter().map(Action::name).collect();
+    names.join(", ")
 }
 
 /// The function name and arguments that `decode_computer_call` decodes to the same call.

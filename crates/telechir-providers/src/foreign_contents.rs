@@ -55,7 +55,8 @@ fn remove_from(
             let Content::Other(other) = &*content else {
                 return false;
             };
-            let what = format!("content of type `{}`", name_of(other));
+            let fields = content_text::field_names(&other.json);
+            let what = format!("content of type `{}`{fields}", name_of(other));
             let owner = other.dialect.as_deref().unwrap_or_default();
             let why = format!("only {owner} has it");
             let Some(text) = content_text::as_text(content) else {

@@ -3,7 +3,7 @@
 //! Both carry the same function calls, so most code is shared: `action` and `encode_action`
 //! translate the predefined functions, `call` and `encode_call` complete calls, `tool_result`
 //! results. `turns` brings a history into the turn order that the services require, and
-//! `encoded_calls` remembers how each call was encoded. `generate` and `interactions` handle the
+//! `call_encoder` encodes its calls and results, each in the form of its API. `generate` and `interactions` handle the
 //! JSON around them. Contents decoded from Google's JSON are written back unchanged unless their
 //! neutral values were changed.
 #![expect(
@@ -14,11 +14,11 @@
 mod action;
 mod args;
 mod call;
+mod call_encoder;
 mod context;
 mod declare;
 mod encode_action;
 mod encode_call;
-mod encoded_calls;
 mod functions;
 mod generate;
 mod images;
@@ -31,12 +31,13 @@ mod tool_result;
 mod turns;
 
 use serde_json::{Map, Value};
-use telechir_protocol::{Action, Meta, Raw};
+use telechir_protocol::{Action, Content, Meta, Raw, UsageContent};
 
-pub(crate) use generate::{GenerateContent, combines_hosted_tools};
-pub(crate) use interactions::Interactions;
+pub(crate) use generate::{CODEC as GENERATE_CONTENT, combines_hosted_tools};
+pub(crate) use interactions::CODEC as INTERACTIONS;
 
-use crate::Report;
+use crate::json::raw;
+use crate::{DecodeError, Report};
 
 /// The action that one of Google's predefined functions requests; none for any other function.
 ///
@@ -124,4 +125,42 @@ fn report_losses(report: &mut Report, location: &str, item_id: Option<&str>, sta
             "the API has no field for it",
         );
     }
+}
+
+/// The error of the service as that of decoding a response.
+fn provider_error(error: &Map<String, Value>) -> DecodeError {
+    let detail = text(error, "message").unwrap_or("no message");
+    let code = text(error, "status").map(str::to_owned);
+    let code = code.or_else(|| {
+        error.get("code").map(|code| match code {
+            Value::String(code) => code.clone(),
+            other => other.to_string(),
+        })
+    });
+    let message = code.map_or_else(|| detail.to_owned(), |code| format!("{code}: {detail}"));
+    DecodeError::ProviderError { message }
+}
+
+/// The tokens of a response, where reasoning tokens count as output: `names` are those of the input,
+/// the output, the reasoning and the total. The properties describe the response.
+fn usage<const N: usize>(
+    dialect: &str,
+    usage: &Map<String, Value>,
+    names: [&str; 4],
+    properties: [(&str, Option<&str>); N],
+) -> Content {
+    let [input, output, thought, total] = names.map(|name| member(usage, name)?.as_u64());
+    let mut meta = raw(dialect, Value::Object(usage.clone()));
+    for (name, value) in properties {
+        if let Some(value) = value {
+            meta.set_property(PROVIDER, name, value.into());
+        }
+    }
+    let sum = |output: Option<u64>| output.unwrap_or(0).saturating_add(thought.unwrap_or(0));
+    Content::Usage(UsageContent {
+        input_token_count: input,
+        output_token_count: output.or(thought).map(|_| sum(output)),
+        total_token_count: total,
+        meta,
+    })
 }

@@ -2,10 +2,11 @@
 
 pub(crate) mod prune;
 pub(crate) mod split_ids;
+pub(crate) mod trim;
 pub(crate) mod turns;
 
 use serde_json::{Map, Value};
-use telechir_protocol::Message;
+use telechir_protocol::{Content, InvalidTurn, Message, ModelTurn};
 
 /// Messages with the envelope they were decoded from.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,6 +15,26 @@ pub struct History {
     pub messages: Vec<Message>,
     /// The document around the messages.
     pub envelope: Envelope,
+}
+
+impl History {
+    /// The contents of all messages as a turn. Fails if one of these types of calls could not be
+    /// decoded, because nothing would answer it.
+    pub(crate) fn into_turn(self, calls: &[&str]) -> Result<ModelTurn, InvalidTurn> {
+        let messages = self.messages.into_iter();
+        let contents: Vec<Content> = messages.flat_map(|message| message.contents).collect();
+        let undecoded = |content: &Content| {
+            let Content::Other(other) = content else {
+                return None;
+            };
+            let kind = other.kind.as_deref().filter(|kind| calls.contains(kind))?;
+            Some(kind.to_owned())
+        };
+        match contents.iter().find_map(undecoded) {
+            Some(name) => Err(InvalidTurn::MissingCallId { name }),
+            None => ModelTurn::new(contents),
+        }
+    }
 }
 
 /// The document around a list of messages. The same dialect writes it back.

@@ -12,18 +12,18 @@ use crate::duplicate_ids::is_own;
 
 /// Reports the WebP images in results of other dialects. They are sent as they are: most services
 /// that name no formats accept WebP, and nothing here can decode an image.
-pub(crate) fn report_webp(wire: &dyn Codec, messages: &[Message], report: &mut Report) {
-    if wire.accepts_webp() {
+pub(crate) fn report_webp(codec: &Codec, messages: &[Message], report: &mut Report) {
+    if codec.screenshots.accepts_webp {
         return;
     }
     for message in messages {
         let contents = message.contents.iter();
-        for content in contents.filter(|content| !is_own(message, content, wire.raw_dialect())) {
+        for content in contents.filter(|content| !is_own(message, content, codec.raw_dialect)) {
             if let Some(call_id) = result_with_webp(content) {
                 report.preserved(
                     "WebP image",
                     call_id.map_or_else(|| "result".to_owned(), |id| format!("call {id}")),
-                    format!("{} is not known to accept WebP in results", wire.name()),
+                    format!("{} is not known to accept WebP in results", codec.name),
                     "unchanged",
                 );
             }

@@ -56,6 +56,17 @@ pub(crate) fn kind(fields: &Fields) -> &str {
     text(fields, "type").unwrap_or_default()
 }
 
+/// The names of the first fields, for an error about an object of an unknown form.
+pub(crate) fn names_of(fields: &Fields) -> String {
+    const MAX_NAMES: usize = 6;
+    if fields.is_empty() {
+        return "no fields".to_owned();
+    }
+    let names = fields.keys().take(MAX_NAMES);
+    let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+    names.join(", ")
+}
+
 /// Builds an object without the fields that are null.
 pub(crate) fn object_of<const N: usize>(members: [(&str, Value); N]) -> Fields {
     let present = members.into_iter().filter(|(_, value)| !value.is_null());

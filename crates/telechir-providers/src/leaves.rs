@@ -1,6 +1,8 @@
 //! The values of a document: texts, numbers and booleans with their paths.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
+use std::sync::LazyLock;
 
 use serde_json::Value;
 
@@ -32,8 +34,12 @@ pub(crate) struct Leaf {
     pub(crate) kinds: Vec<String>,
 }
 
-/// Fields whose value only repeats what the structure expresses.
+/// Fields whose value only repeats what the structure expresses, if it is one of the words.
 const STRUCTURE: [&str; 3] = ["type", "role", "object"];
+
+/// The types, roles and objects that the providers' documents have.
+static STRUCTURE_WORDS: LazyLock<HashSet<&str>> =
+    LazyLock::new(|| include_str!("leaves/structure_words.txt").lines().collect());
 /// Flags that are false when absent.
 const DEFAULT_FALSE: [&str; 9] = [
     "is_error",
@@ -57,6 +63,11 @@ const DEFAULT_TEXTS: [(&str, &[&str]); 4] = [
     ("outcome", &["success", "OUTCOME_OK"]),
 ];
 const MAX_EXCERPT_CHARS: usize = 100;
+
+/// Whether a field with this name holds an id, if its value is a text.
+pub(crate) fn is_id(name: &str) -> bool {
+    name.to_lowercase().ends_with("id")
+}
 
 /// All values of a document, in its order.
 pub(crate) fn of(document: &Value) -> Vec<Leaf> {
@@ -113,7 +124,7 @@ impl<'a> Collector<'a> {
                 let parameter = parameter.and_then(Value::as_str);
                 self.kinds.extend(parameter.map(str::to_owned));
                 for (name, value) in members {
-                    if STRUCTURE.contains(&name.as_str()) && value.is_string() {
+                    if is_structure(name, value) {
                         continue;
                     }
                     self.step(Step::Member(name.clone()), value);
@@ -200,13 +211,23 @@ impl<'a> Collector<'a> {
     }
 }
 
-/// Whether this is an object with a type. A text without characters says nothing.
+/// Whether a value says what the structure around it says, too.
+fn is_structure(name: &str, value: &Value) -> bool {
+    let word = value.as_str();
+    STRUCTURE.contains(&name) && word.is_some_and(|word| STRUCTURE_WORDS.contains(word))
+}
+
+/// Whether this is an object with a type. A text without characters says nothing, nor does a message
+/// of such texts.
 fn has_type(item: &Value) -> bool {
-    let is_empty = item
-        .get("text")
-        .and_then(Value::as_str)
-        .is_some_and(|text| text.trim().is_empty());
-    item.get("type").is_some_and(Value::is_string) && !is_empty
+    item.get("type").is_some_and(Value::is_string) && !is_empty_text(item)
+}
+
+fn is_empty_text(item: &Value) -> bool {
+    let text = item.get("text").and_then(Value::as_str);
+    let parts = item.get("content").and_then(Value::as_array);
+    text.is_some_and(|text| text.trim().is_empty())
+        || parts.is_some_and(|parts| parts.iter().all(is_empty_text))
 }
 
 /// The object or list that a text holds as JSON.
@@ -226,6 +247,11 @@ impl Leaf {
             Some(text) => text.trim().to_owned(),
             None => self.value.to_string(),
         }
+    }
+
+    /// Whether the value is an id: it means only itself, so that its field alone does not name it.
+    pub(crate) fn is_id(&self) -> bool {
+        self.value.is_string() && is_id(self.name())
     }
 
     /// The field that holds the value, through lists.
@@ -339,7 +365,8 @@ fn pointer(steps: &[Step]) -> String {
     pointer
 }
 
-fn edit(value: &mut Value, steps: &[Step], change: &mut dyn FnMut(&mut Value)) {
+/// Changes the value at a path, also inside strings that hold JSON.
+pub(crate) fn edit(value: &mut Value, steps: &[Step], change: &mut dyn FnMut(&mut Value)) {
     let Some((step, rest)) = steps.split_first() else {
         return change(value);
     };

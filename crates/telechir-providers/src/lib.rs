@@ -31,6 +31,7 @@ mod declare;
 mod dialect;
 mod digest;
 mod duplicate_ids;
+mod duplicate_keys;
 mod envelope;
 mod error;
 mod extra_tools;
@@ -45,6 +46,7 @@ mod image_size;
 mod instructions;
 mod json;
 mod leaves;
+mod media_types;
 mod misrouted;
 mod mistral;
 mod nested_contents;
@@ -53,19 +55,22 @@ mod openai;
 mod phrases;
 mod precision;
 mod provider_error;
+mod repeated_calls;
 mod report;
 mod responses_items;
+mod service_rules;
 mod settings;
 mod shell_text;
 mod stream;
 pub mod survival;
+mod unknown_calls;
 mod unwritten_values;
 mod written_values;
 
 pub use anthropic::{
     AnthropicToolSpec, UnknownToolVersion, anthropic_beta_header, anthropic_tool_spec,
 };
-pub use capabilities::{Availability, Capability, capabilities};
+pub use capabilities::{Availability, Capability, ModelName, capabilities};
 pub use chat_api::{Endpoint, ImageLimit, Request, RequestOptions, StopReason};
 pub use codec::{EncodedReply, ScreenshotWhen};
 pub use conversation::{Conversation, NotAService, Response};
@@ -76,7 +81,7 @@ pub use envelope::{
     TranslationError, TranslationOptions,
 };
 pub use error::{DecodeError, EncodeError};
-pub use extra_tools::{desktop_tool, page_tool};
+pub use extra_tools::{PAGE_ACTIONS, desktop_tool, page_actions, page_tool};
 pub use google::google_function_action;
 pub use history::{Envelope, History};
 pub use provider_error::ProviderError;

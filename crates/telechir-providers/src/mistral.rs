@@ -17,7 +17,7 @@ mod stream;
 
 use crate::chat::Flavour;
 
-pub(crate) use codec::Conversations;
+pub(crate) use codec::CODEC;
 
 /// The dialect's name on the command line and in raw representations.
 const DIALECT: &str = "mistral-conversations";

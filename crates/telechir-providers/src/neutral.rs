@@ -9,4 +9,4 @@ mod codec;
 mod decode;
 mod envelope;
 
-pub(crate) use codec::Neutral;
+pub(crate) use codec::CODEC;

@@ -14,11 +14,13 @@ mod encode;
 mod envelope;
 pub(crate) mod item;
 pub(crate) mod item_kinds;
+mod models;
 mod results;
 mod rules;
 mod stream;
 
-pub(crate) use codec::Responses;
+pub(crate) use codec::{CODEC, SCREENSHOTS};
+pub(crate) use models::generation;
 
 /// The dialect's name on the command line and in raw representations.
 const DIALECT: &str = "openai-responses";

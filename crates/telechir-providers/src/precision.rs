@@ -1,5 +1,6 @@
-//! Detects numbers that lose digits when they are decoded. JSON does not limit digits; our numbers
-//! have 64 bits, so longer ones are rounded and reported.
+//! Detects what parsing loses: digits of numbers, and earlier values of a repeated key
+//! (`duplicate_keys`). JSON does not limit digits; our numbers have 64 bits, so longer ones are
+//! rounded and reported.
 //!
 //! Two kinds are affected: integers outside `i64` and `u64`, such as ids in the arguments of a
 //! call, and decimals of more than 17 digits. All others return unchanged: `float_roundtrip` parses
@@ -7,10 +8,12 @@
 //! would retain all digits, but serde then passes numbers as maps: fields of tagged, flattened and
 //! untagged types reject decimals, and `1.0` differs from `1.00`.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Number, Value};
 use telechir_protocol::json_limits;
 
-use crate::{Loss, Report};
+use crate::{Loss, Report, duplicate_keys};
 
 /// Significant digits of a double that survive decoding.
 const MAX_EXACT_DIGITS: usize = 17;
@@ -18,34 +21,54 @@ const MAX_EXACT_DIGITS: usize = 17;
 const MAX_LISTED: usize = 20;
 const WHY: &str = "numbers are limited to 64 bits";
 
-/// Reports the numbers of a JSON text that decoding rounds, each with its field. `location` is the
-/// path of the text; empty for the document itself.
+/// Reports the numbers of a JSON text that decoding rounds, each with its field, and repeated keys.
+/// `location` is the path of the text; empty for the document itself, whose numbers have pointers.
 pub(crate) fn report(json: &[u8], location: &str, report: &mut Report) {
-    let mut rounded = RoundedNumbers::default();
-    rounded.check(json, location);
+    let mut rounded = ParsingLosses::default();
+    rounded.check_numbers(json, location, location.is_empty());
     rounded.report_to(location, report);
 }
 
-/// The rounded numbers of one text or of all events of a response.
+/// What parsing lost of one text or of all events of a response.
 #[derive(Debug, Default)]
-pub(crate) struct RoundedNumbers {
+pub(crate) struct ParsingLosses {
     listed: Report,
     rest: usize,
+    duplicates: Report,
+    /// The names of the members of all events.
+    event_members: BTreeSet<String>,
 }
 
-impl RoundedNumbers {
+impl ParsingLosses {
+    /// Checks an event of a stream.
+    pub(crate) fn check_event(&mut self, json: &[u8]) {
+        self.check(json, "");
+        duplicate_keys::add_names(json, &mut self.event_members);
+    }
+
     /// Checks a JSON text. Skips numbers that an earlier text had, because events of a stream
     /// repeat them.
     pub(crate) fn check(&mut self, json: &[u8], location: &str) {
+        self.check_numbers(json, location, false);
+    }
+
+    fn check_numbers(&mut self, json: &[u8], location: &str, is_document: bool) {
         let earlier = self.listed.losses.len();
-        for (member, number) in NumberScanner::of(json).filter(|(_, number)| !is_exact(number)) {
+        let mut scanner = NumberScanner::of(json);
+        while let Some((member, number)) = scanner.next() {
+            if is_exact(number) {
+                continue;
+            }
             let Ok(read) = number.parse::<Number>() else {
                 continue;
             };
             let at = [location, member]
                 .into_iter()
                 .filter(|part| !part.is_empty());
-            let at = at.collect::<Vec<_>>().join(": ");
+            let at = match is_document {
+                true => scanner.pointer(),
+                false => at.collect::<Vec<_>>().join(": "),
+            };
             let what = format!("digits of {}", excerpt(number));
             let is_listed = |loss: &Loss| loss.what == what && loss.location == at;
             if self.listed.losses[..earlier].iter().any(is_listed) {
@@ -57,11 +80,14 @@ impl RoundedNumbers {
                 self.rest += 1;
             }
         }
+        duplicate_keys::report(json, &mut self.duplicates);
     }
 
-    /// Adds the numbers of another collection.
+    /// Adds the losses of another collection.
     pub(crate) fn absorb(&mut self, other: Self) {
         self.rest += other.rest;
+        self.duplicates.absorb(other.duplicates);
+        self.event_members.extend(other.event_members);
         for loss in other.listed.losses {
             if self.listed.losses.len() < MAX_LISTED {
                 self.listed.losses.push(loss);
@@ -78,8 +104,66 @@ impl RoundedNumbers {
             let what = format!("digits of {} more numbers", self.rest);
             report.preserved(what, location, WHY, "rounded");
         }
+        report.absorb(self.duplicates);
+    }
+
+    /// Reports the members of events that the response assembled from them lacks.
+    pub(crate) fn report_missing_members(&self, response: &Value, report: &mut Report) {
+        let mut assembled = BTreeSet::new();
+        duplicate_keys::add_names(response.to_string().as_bytes(), &mut assembled);
+        let is_missing =
+            |name: &&String| !assembled.contains(*name) && !EVENT_MEMBERS.contains(&name.as_str());
+        for name in self.event_members.iter().filter(is_missing) {
+            let why = "the response that the events build has no such member";
+            report.lost(format!("`{name}`"), "the stream's events", why);
+        }
     }
 }
+
+/// Members of events that only describe the stream, or pieces that become another member.
+const EVENT_MEMBERS: [&str; 41] = [
+    "annotation",
+    "annotation_index",
+    "arguments",
+    "bytes",
+    "choices",
+    "chunk",
+    "citation",
+    "code",
+    "command",
+    "command_index",
+    "content",
+    "contentBlockIndex",
+    "content_block",
+    "content_index",
+    "data",
+    "delta",
+    "diff",
+    "event",
+    "event_id",
+    "event_type",
+    "index",
+    "input",
+    "interaction",
+    "interaction_id",
+    "item",
+    "item_id",
+    "message",
+    "obfuscation",
+    "output_index",
+    "p",
+    "part",
+    "partial_image_b64",
+    "partial_image_index",
+    "partial_json",
+    "response",
+    "sequence_number",
+    "start",
+    "step",
+    "summary_index",
+    "text",
+    "type",
+];
 
 /// Whether decoding this JSON text rounds no number.
 pub(crate) fn are_exact(json: &str) -> bool {
@@ -87,7 +171,7 @@ pub(crate) fn are_exact(json: &str) -> bool {
 }
 
 /// Parses a text as JSON; a text that is not JSON becomes a JSON string.
-pub(crate) fn parse_or_string(text: String, rounded: &mut RoundedNumbers) -> Value {
+pub(crate) fn parse_or_string(text: String, rounded: &mut ParsingLosses) -> Value {
     match json_limits::parse(text.as_bytes()) {
         Ok(value) => {
             rounded.check(text.as_bytes(), "");
@@ -123,12 +207,38 @@ struct NumberScanner<'a> {
     json: &'a [u8],
     at: usize,
     name: &'a str,
+    /// The current member or position in each object and list around the number.
+    around: Vec<Around<'a>>,
+}
+
+enum Around<'a> {
+    Member(&'a str),
+    Index(usize),
 }
 
 impl<'a> NumberScanner<'a> {
     const fn of(json: &'a [u8]) -> Self {
-        let (at, name) = (0, "");
-        Self { json, at, name }
+        Self {
+            json,
+            at: 0,
+            name: "",
+            around: Vec::new(),
+        }
+    }
+
+    /// The JSON pointer of the last number. Escapes in names stay as they are.
+    fn pointer(&self) -> String {
+        let steps = self.around.iter().map(|around| match around {
+            Around::Member(name) => format!("/{}", name.replace('~', "~0").replace('/', "~1")),
+            Around::Index(at) => format!("/{at}"),
+        });
+        steps.collect()
+    }
+
+    /// Whether the next character is the colon after a name.
+    fn is_before_colon(&self) -> bool {
+        let mut rest = self.json[self.at..].iter();
+        rest.find(|byte| !byte.is_ascii_whitespace()) == Some(&b':')
     }
 
     /// Skips the string that starts here and returns its contents.
@@ -136,6 +246,11 @@ impl<'a> NumberScanner<'a> {
         let start = self.at;
         self.at = json_limits::after_string(self.json, start);
         self.json.get(start + 1..self.at - 1).unwrap_or_default()
+    }
+
+    fn enter(&mut self, inner: Around<'a>) {
+        self.around.push(inner);
+        self.at += 1;
     }
 
     fn number(&mut self) -> &'a str {
@@ -155,9 +270,27 @@ impl<'a> Iterator for NumberScanner<'a> {
             match byte {
                 b'"' => {
                     let string = self.string();
-                    if self.json.get(self.at) == Some(&b':') || self.name.is_empty() {
+                    let is_name = self.is_before_colon();
+                    if is_name || self.name.is_empty() {
                         self.name = std::str::from_utf8(string).unwrap_or_default();
                     }
+                    if let Some(Around::Member(member)) = self.around.last_mut()
+                        && is_name
+                    {
+                        *member = std::str::from_utf8(string).unwrap_or_default();
+                    }
+                }
+                b'{' => self.enter(Around::Member("")),
+                b'[' => self.enter(Around::Index(0)),
+                b'}' | b']' => {
+                    self.around.pop();
+                    self.at += 1;
+                }
+                b',' => {
+                    if let Some(Around::Index(at)) = self.around.last_mut() {
+                        *at += 1;
+                    }
+                    self.at += 1;
                 }
                 b'0'..=b'9' | b'-' => {
                     let number = self.number();
@@ -203,10 +336,19 @@ mod tests {
         let [id, decimal] = &losses_of(json)[..] else {
             panic!("{:?}", losses_of(json));
         };
-        let (what, at) = ("digits of 123456789012345678901", "id");
+        let (what, at) = ("digits of 123456789012345678901", "/id");
         assert_eq!((id.0.as_str(), id.1.as_str()), (what, at));
         assert_eq!(id.2.as_deref(), Some("as 1.2345678901234568e+20"));
-        assert_eq!(decimal.1, "in");
+        assert_eq!(decimal.1, "/in/1");
+    }
+
+    #[test]
+    fn a_number_has_its_pointer() {
+        let json = r#"[{"a" : [{}, {"b/c": [[1], 123456789012345678901]}], "d": 2}]"#;
+        let [(_, at, _)] = &losses_of(json)[..] else {
+            panic!("{:?}", losses_of(json));
+        };
+        assert_eq!(at, "/0/a/1/b~1c/1");
     }
 
     #[test]

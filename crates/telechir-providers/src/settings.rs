@@ -10,6 +10,7 @@ use serde_json::Value;
 use telechir_protocol::{Content, Message, Meta, Role, ToolResult};
 
 use self::fields::Field;
+use crate::leaves;
 use crate::nested_contents::nested;
 use crate::phrases::Phrases;
 use crate::written_values::{self, LazyWrittenValues};
@@ -61,8 +62,8 @@ struct Reporter<'a, 'w> {
     written: &'a LazyWrittenValues<'w>,
     report: &'a mut Report,
     of_codec: NamedFields,
-    /// The names of the current message's own fields that were reported.
-    of_message: Vec<String>,
+    /// The current message's own fields that were reported.
+    of_message: Vec<LostField>,
 }
 
 impl<'a, 'w> Reporter<'a, 'w> {
@@ -89,18 +90,22 @@ impl<'a, 'w> Reporter<'a, 'w> {
             .into_iter()
             .partition(|(owner, _)| owner == fields::ITEM_ID);
         self.item_ids(ids.into_iter().flat_map(|(_, ids)| ids), location);
-        self.of_message = names.into_iter().flat_map(|(_, names)| names).collect();
-        if !self.of_message.is_empty() {
-            let names = self.of_message.iter().map(|name| format!("`{name}`"));
-            let names = names.collect::<Vec<_>>().join(", ");
-            let what = format!("fields of the message: {names}");
+        let names: Vec<LostField> = names.into_iter().flat_map(|(_, names)| names).collect();
+        if !names.is_empty() {
+            let shown = names.iter().map(|field| match &field.id {
+                Some(id) => format!("`{}` {id}", field.name),
+                None => format!("`{}`", field.name),
+            });
+            let shown = shown.collect::<Vec<_>>().join(", ");
+            let what = format!("fields of the message: {shown}");
             let why = "a message of this dialect has no such fields";
             self.report.lost(what, location, why);
         }
+        self.of_message = names;
     }
 
-    fn item_ids(&mut self, ids: impl IntoIterator<Item = String>, location: &str) {
-        for id in ids {
+    fn item_ids(&mut self, ids: impl IntoIterator<Item = LostField>, location: &str) {
+        for id in ids.into_iter().filter_map(|field| field.id) {
             let why = "no field of the encoded content holds it";
             self.report.lost(format!("item id {id}"), location, why);
         }
@@ -130,7 +135,11 @@ impl<'a, 'w> Reporter<'a, 'w> {
     fn fields_of(&mut self, content: &Content, meta: &Meta, location: &str) {
         let mut all = fields::of_settings(meta, self.dialect);
         all.extend(fields::neutral(content, self.dialect));
-        all.retain(|field| !self.of_message.contains(&field.name));
+        let is_reported = |field: &Field<'_>| {
+            let mut of_message = self.of_message.iter();
+            of_message.any(|lost| lost.name == field.name && lost.value == *field.value)
+        };
+        all.retain(|field| !is_reported(field));
         if matches!(content, Content::Reasoning(_)) && self.of_codec.has_thinking(location) {
             all.retain(|field| field.owner == fields::ITEM_ID);
         }
@@ -140,11 +149,11 @@ impl<'a, 'w> Reporter<'a, 'w> {
                 self.item_ids(names, location);
             } else if owner.is_empty() {
                 let kind = content.type_name().unwrap_or("the content");
-                let what = format!("fields of {kind}: {}", names.join(", "));
+                let what = format!("fields of {kind}: {}", shown(&names));
                 let why = "the API has no fields for them";
                 self.report.lost(what, location, why);
             } else {
-                let what = format!("settings of {owner}: {}", names.join(", "));
+                let what = format!("settings of {owner}: {}", shown(&names));
                 self.report
                     .lost(what, location, "they belong to another provider");
             }
@@ -158,8 +167,8 @@ impl<'a, 'w> Reporter<'a, 'w> {
         all: Vec<Field<'_>>,
         location: &str,
         id: &str,
-    ) -> Vec<(String, Vec<String>)> {
-        let mut lost: Vec<(String, Vec<String>)> = Vec::new();
+    ) -> Vec<(String, Vec<LostField>)> {
+        let mut lost: Vec<(String, Vec<LostField>)> = Vec::new();
         for field in all {
             let name = field.name.rsplit('.').next().unwrap_or(&field.name);
             if self.written.has_setting(name, &field.value)
@@ -167,19 +176,50 @@ impl<'a, 'w> Reporter<'a, 'w> {
             {
                 continue;
             }
-            let name = match field.owner {
-                fields::ITEM_ID => field.value.as_str().unwrap_or_default().to_owned(),
-                _ => field.name,
+            // Each provider has a name of its own for the name of a file.
+            let is_name = field.owner.is_empty() && name == "name";
+            let id = field.value.as_str();
+            let id = id.filter(|_| is_name || leaves::is_id(name));
+            let one = LostField {
+                id: id.map(str::to_owned),
+                name: field.name,
+                value: field.value.into_owned(),
             };
             match lost.iter_mut().find(|(owner, _)| owner == field.owner) {
-                Some((_, names)) if names.contains(&name) => {}
-                Some((_, names)) => names.push(name),
-                None => lost.push((field.owner.to_owned(), vec![name])),
+                Some((_, fields)) if fields.iter().any(|field| field.is_shown_as(&one)) => {}
+                Some((_, fields)) => fields.push(one),
+                None => lost.push((field.owner.to_owned(), vec![one])),
             }
         }
         lost
     }
 }
+
+/// A field that the document lacks.
+struct LostField {
+    name: String,
+    value: Value,
+    /// The value, if it is an id or a name: the field alone does not show which one was lost.
+    id: Option<String>,
+}
+
+impl LostField {
+    fn is_shown_as(&self, other: &Self) -> bool {
+        self.name == other.name && self.id == other.id
+    }
+}
+
+/// The names of fields with their ids.
+fn shown(fields: &[LostField]) -> String {
+    let shown = fields.iter().map(|field| match &field.id {
+        Some(id) => format!("{} `{id}`", field.name),
+        None => field.name.clone(),
+    });
+    shown.collect::<Vec<_>>().join(", ")
+}
+
+/// Bytes of a value that occurs in an entry only if the entry names it.
+const MIN_VALUE: usize = 8;
 
 /// Words of a loss that are looked up as the id of its call.
 const MAX_IDS: usize = 8;
@@ -225,14 +265,17 @@ impl NamedFields {
     /// Whether a loss names a field of the content at `location` with the call id `id`, or its
     /// value.
     fn name(&self, field: &Field<'_>, location: &str, id: &str) -> bool {
-        let value = field.value.as_str().filter(|text| text.len() > 1);
+        let name = field.name.rsplit('.').next().unwrap_or(&field.name);
+        // A short value is also a word of entries about something else.
+        let min_length = if leaves::is_id(name) { 2 } else { MIN_VALUE };
+        let value = field.value.as_str();
+        let value = value.filter(|text| text.len() >= min_length);
         if value.is_some_and(|value| self.all.has(value)) {
             return true;
         }
         if field.owner == fields::ITEM_ID {
             return false;
         }
-        let name = field.name.rsplit('.').next().unwrap_or(&field.name);
         let has = |words: Option<&Phrases>| words.is_some_and(|words| words.has(name));
         let mut outer = (0..=location.len()).filter_map(|end| location.get(..end));
         has(self.within.get(location))

@@ -11,7 +11,7 @@ mod sse;
 use serde_json::Value;
 use telechir_protocol::ModelTurn;
 
-use crate::precision::RoundedNumbers;
+use crate::precision::ParsingLosses;
 use crate::{Dialect, Report};
 
 pub(crate) use decoder::StreamDecoder;
@@ -72,7 +72,7 @@ impl Dialect {
     /// # Ok::<(), telechir_providers::StreamError>(())
     /// ```
     pub fn stream(self) -> Option<ResponseStream> {
-        let decoder = self.codec().stream_decoder()?;
+        let decoder = self.codec().stream_decoder?();
         Some(ResponseStream {
             dialect: self,
             decoder,
@@ -112,9 +112,10 @@ impl ResponseStream {
         if self.is_broken {
             return Err(StreamError::Broken);
         }
-        let mut rounded = RoundedNumbers::default();
+        let mut rounded = ParsingLosses::default();
         let response = self.decoder.finish(&mut rounded)?;
-        let (turn, mut report) = self.dialect.codec().decode_response(response.clone())?;
+        let (turn, mut report) = (self.dialect.codec().decode_response)(response.clone())?;
+        rounded.report_missing_members(&response, &mut report);
         rounded.report_to("", &mut report);
         Ok(StreamedResponse {
             response,

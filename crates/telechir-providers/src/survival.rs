@@ -9,6 +9,7 @@
 //! `leaves` lists the values, `variants` changes one, `output` searches the translated document, and
 //! `naming` decides which values an entry of the report names.
 
+mod changes;
 pub(crate) mod naming;
 mod output;
 mod variants;
@@ -21,7 +22,9 @@ use serde_json::Value;
 use self::naming::Names;
 use self::output::OutputIndex;
 use crate::leaves::{self, Leaf, Step};
-use crate::{DecodeError, Dialect, EncodeError, Envelope, History, Report};
+use crate::{DecodeError, Dialect, EncodeError, Envelope, History, Report, media_types};
+
+pub use self::changes::{Change, ChangedDocument, TranslationScope};
 
 /// Bytes of changed documents that are decoded for one source document at most.
 const MAX_CHANGED_BYTES: usize = 48 * 1024 * 1024;
@@ -176,28 +179,44 @@ impl<'a> Source<'a> {
         if one.is_empty() || other.is_empty() {
             return false;
         }
-        let ids = self.ids_in(&one);
+        let ids = self.ids_around(first);
         one.starts_with(&other)
             || other.starts_with(&one)
-            || self.ids_in(&other).iter().any(|id| ids.contains(id))
+            || self.ids_around(second).iter().any(|id| ids.contains(id))
+    }
+
+    /// The ids in the innermost element around a value that has any.
+    fn ids_around(&self, leaf: &Leaf) -> Vec<String> {
+        let elements: Vec<String> = leaf
+            .elements()
+            .filter(|element| !element.is_empty())
+            .collect();
+        let mut ids = elements.iter().rev().map(|element| self.ids_in(element));
+        ids.find(|ids| !ids.is_empty()).unwrap_or_default()
     }
 
     /// The texts of the fields in an element whose names end in `id`.
     fn ids_in(&self, element: &str) -> Vec<String> {
         let inside = self.leaves.iter().filter(|leaf| leaf.element() == element);
-        inside
-            .filter(|leaf| leaf.name().to_lowercase().ends_with("id"))
-            .map(Leaf::text)
-            .collect()
+        inside.filter(|leaf| leaf.is_id()).map(Leaf::text).collect()
+    }
+
+    /// Whether the value is the media type of data beside it, and not of something elsewhere.
+    fn is_type_of_data(&self, leaf: &Leaf) -> bool {
+        let element = leaf.element();
+        media_types::FIELDS.contains(&leaf.name())
+            && self
+                .leaves
+                .iter()
+                .any(|other| matches!(other.name(), "data" | "bytes") && other.element() == element)
     }
 
     /// Whether the value is the media type of binary data beside it that shows its own type.
     fn is_evident_media_type(&self, leaf: &Leaf) -> bool {
-        let names = ["media_type", "mimeType", "mime_type", "format"];
         let element = leaf.element();
-        names.contains(&leaf.name())
+        media_types::FIELDS.contains(&leaf.name())
             && self.leaves.iter().any(|other| {
-                other.element() == element && output::shows_its_type(&other.text(), &leaf.text())
+                other.element() == element && media_types::is_shown(&other.text(), &leaf.text())
             })
     }
 
@@ -225,7 +244,7 @@ impl<'a> Source<'a> {
             for variant in variants.values {
                 let changed = leaf.replaced(self.document, variant);
                 bytes_left = bytes_left.saturating_sub(self.bytes);
-                let Ok((history, _)) = self.from.codec().decode_history(changed) else {
+                let Ok((history, _)) = (self.from.codec().decode_history)(changed) else {
                     continue;
                 };
                 readable += 1;
@@ -269,10 +288,8 @@ impl<'a> Source<'a> {
             if targets.iter().all(|target| !target.open[at]) {
                 continue;
             }
-            let removed = self
-                .from
-                .codec()
-                .decode_history(leaf.removed(self.document));
+            let decode = self.from.codec().decode_history;
+            let removed = decode(leaf.removed(self.document));
             let removed = removed.ok();
             for (target, findings) in targets.iter().zip(&mut findings) {
                 if target.open[at] {
@@ -293,18 +310,34 @@ impl<'a> Source<'a> {
 
 /// Whether a value belongs to one of the members around the messages.
 fn is_set_aside(leaf: &Leaf, aside: &[String]) -> bool {
-    let name = match &leaf.steps[..] {
-        [Step::Member(list), Step::Index(_), Step::Member(name), ..] => {
-            let inner = format!("{list}[].{name}");
-            if aside.contains(&inner) {
-                return true;
+    let mut path = String::new();
+    leaf.steps.iter().any(|step| match step {
+        Step::Member(name) => {
+            if !path.is_empty() {
+                path.push('.');
             }
-            list
+            path.push_str(name);
+            aside.contains(&path)
         }
-        [Step::Member(name), ..] => name,
-        _ => return false,
-    };
-    aside.contains(name)
+        Step::Index(_) => {
+            path.push_str("[]");
+            false
+        }
+        Step::Json => false,
+    })
+}
+
+/// The type in a `data:` URL as a value of its own, and the data.
+fn type_of_url(leaf: &Leaf) -> Option<(Leaf, &str)> {
+    // A text of the conversation may begin like a URL.
+    let url = leaf.value.as_str()?;
+    let url = (!matches!(leaf.name(), "text" | "content" | "result" | "output")).then_some(url)?;
+    let media_type = media_types::of_url(url)?;
+    let (_, data) = url.split_once(',')?;
+    let mut named = leaf.clone();
+    named.value = media_type.into();
+    named.steps.push(Step::Member("media_type".to_owned()));
+    Some((named, data))
 }
 
 /// One translation while its values are followed.
@@ -314,6 +347,8 @@ struct Target<'a> {
     written: Result<(Value, Report), EncodeError>,
     /// Whether the value at this index is still missed.
     open: Vec<bool>,
+    /// The types in `data:` URLs that are missed.
+    lost_types: Vec<Finding>,
     false_losses: Vec<Finding>,
 }
 
@@ -335,6 +370,7 @@ impl<'a> Target<'a> {
             encode,
             written,
             open: vec![false; source.leaves.len()],
+            lost_types: Vec::new(),
             false_losses: Vec::new(),
         };
         // `translate` names them in a line of its own.
@@ -365,7 +401,9 @@ impl<'a> Target<'a> {
                 false => index.has(leaf, count),
             };
             let is_aside = source.is_envelope(leaf) && is_set_aside(leaf, aside);
-            self.open[at] = !arrived && !is_aside && !source.is_evident_media_type(leaf);
+            let is_media_type = source.is_type_of_data(leaf) && index.has_media_type(&leaf.text());
+            let arrived = arrived || is_media_type || source.is_evident_media_type(leaf);
+            self.open[at] = !arrived && !is_aside;
         }
         let missed = self.open.iter().zip(&source.leaves);
         let missed: Vec<&Leaf> = missed
@@ -375,6 +413,21 @@ impl<'a> Target<'a> {
         for (open, is_named) in open.zip(names.name(&missed)) {
             *open = !is_named;
         }
+        let lost_types = source.leaves.iter().filter_map(type_of_url);
+        let lost_types = lost_types.filter(|(leaf, data)| {
+            !index.has_media_type(&leaf.text())
+                && !media_types::is_shown(data, &leaf.text())
+                && names.name(&[leaf]) == [false]
+        });
+        self.lost_types = lost_types
+            .map(|(leaf, _)| Finding {
+                fault: Fault::SilentLoss,
+                pointer: leaf.pointer(),
+                value: leaf.excerpt(),
+                in_envelope: source.is_envelope(&leaf),
+                unnamed_entry: None,
+            })
+            .collect();
         let false_losses = names.false_losses(&source.leaves, &index, &source.counts);
         let finding = |(entry, leaf): (String, &Leaf)| Finding {
             fault: Fault::FalseLoss,
@@ -406,6 +459,7 @@ impl<'a> Target<'a> {
     }
 
     fn finish(self, mut findings: Vec<Finding>) -> FollowedTranslation {
+        findings.extend(self.lost_types);
         findings.extend(self.false_losses);
         FollowedTranslation {
             to: self.to,
@@ -502,6 +556,15 @@ mod tests {
             report.lost("quarterly report", "messages[0]", "a test");
         });
         assert_eq!(found, silent("/0/content"));
+    }
+
+    #[test]
+    fn a_count_in_an_entry_is_not_the_value() {
+        let found = findings(|document, report| {
+            document[1]["tool_calls"][0]["function"]["arguments"] = json!("{}");
+            report.lost("3 annotations", "messages[1]", "a test");
+        });
+        assert_eq!(found, silent("/1/content/1/input/limit"));
     }
 
     #[test]

@@ -9,33 +9,27 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use serde_json::Value;
-use telechir_protocol::{Content, Message, Raw};
+use serde_json::{Map, Value};
+use telechir_protocol::{Content, DataContent, Message, Raw};
 
-use crate::Report;
+use crate::history::turns::{call_id, result_id};
 use crate::leaves::{self, Leaf, Step};
+use crate::nested_contents::nested;
 use crate::survival::naming::Names;
 use crate::written_values::{LazyWrittenValues, WrittenValues};
+use crate::{Loss, Report, media_types};
 
 /// Fields that a decoder converts: another dialect expresses them in other words.
-const CONVERTED: [&str; 20] = [
+const CONVERTED: [&str; 12] = [
     "code",
-    "detail",
     "environment",
     "finish_reason",
     "format",
-    "index",
     "is_error",
     "language",
-    "level",
-    "resolution",
-    "media_type",
-    "mimeType",
-    "mime_type",
     "outcome",
     "return_code",
     "state",
-    "status",
     "stop_reason",
     "success",
     "timed_out",
@@ -57,12 +51,121 @@ const INPUTS: [&str; 9] = [
     "requestBody",
 ];
 
+/// Fields of inputs that the decoders of actions and commands read.
+const INPUT_FIELDS: [&str; 95] = [
+    "action",
+    "actions",
+    "app_name",
+    "button",
+    "clear_before_typing",
+    "clear_first",
+    "command",
+    "commands",
+    "cookies",
+    "coordinate",
+    "depth",
+    "destination_x",
+    "destination_y",
+    "diff",
+    "dir_path",
+    "direction",
+    "document_ids",
+    "documents",
+    "duration",
+    "dx",
+    "dy",
+    "end",
+    "end_x",
+    "end_y",
+    "env",
+    "file_text",
+    "filter",
+    "frame",
+    "from",
+    "gone",
+    "id",
+    "idle",
+    "insert_line",
+    "insert_text",
+    "intent",
+    "is_background",
+    "key",
+    "keys",
+    "label",
+    "magnitude",
+    "magnitude_in_pixels",
+    "magnitude_in_wheel_clicks",
+    "max_output_length",
+    "mode",
+    "modifiers",
+    "monitor",
+    "name",
+    "new_path",
+    "new_str",
+    "old_path",
+    "old_str",
+    "path",
+    "paths",
+    "point",
+    "press_enter",
+    "query",
+    "ref",
+    "region",
+    "repeat",
+    "restart",
+    "role",
+    "safety_decision",
+    "script",
+    "scroll_amount",
+    "scroll_direction",
+    "scroll_x",
+    "scroll_y",
+    "seconds",
+    "settings",
+    "source_x",
+    "source_y",
+    "space",
+    "start",
+    "start_coordinate",
+    "start_x",
+    "start_y",
+    "submit",
+    "tab",
+    "tab_id",
+    "target",
+    "target_x",
+    "target_y",
+    "text",
+    "timeout",
+    "timeout_ms",
+    "to",
+    "unit",
+    "url",
+    "user",
+    "value",
+    "view_range",
+    "window",
+    "working_directory",
+    "x",
+    "y",
+];
+
+/// Fields with the name of the tool of a call or result.
+const TOOL_NAMES: [&str; 2] = ["name", "function"];
+
+/// Fields that hold what a tool returned.
+const OUTPUTS: [&str; 4] = ["output", "response", "responseBody", "result"];
+
 /// A content or message with the JSON of another dialect.
 struct ForeignJson<'a> {
     json: Cow<'a, Value>,
     location: String,
     /// Whether it has calls whose inputs a decoder converted.
     has_actions: bool,
+    /// Whether it has calls or results with a neutral outcome.
+    has_outcome: bool,
+    /// Whether it has calls or results of tools that each dialect names in its own way.
+    has_own_tools: bool,
 }
 
 /// Reports what the document with the `written` values, of the dialect `own`, lacks of the
@@ -73,12 +176,14 @@ pub(crate) fn report(
     written: &LazyWrittenValues<'_>,
     report: &mut Report,
 ) {
+    let data = foreign_data(messages, own);
     let contents = foreign_contents(messages, own);
     let messages = foreign_messages(messages, own);
-    if contents.is_empty() && messages.is_empty() {
+    if contents.is_empty() && messages.is_empty() && data.is_empty() {
         return;
     }
     let written: &WrittenValues<'_> = written;
+    report_media_types(&data, written, report);
     // Only the document shows whether another field took an item's id.
     report.losses.retain(|loss| {
         let id = loss.what.strip_prefix("item id ");
@@ -88,6 +193,65 @@ pub(crate) fn report(
     report_missed(&messages, written, report);
 }
 
+/// Data of another dialect with its location.
+struct ForeignData<'a> {
+    data: &'a DataContent,
+    location: String,
+}
+
+fn foreign_data<'a>(messages: &'a [Message], own: &str) -> Vec<ForeignData<'a>> {
+    let mut found = Vec::new();
+    for (at, message) in messages.iter().enumerate() {
+        let around = message.meta.raw_representation.as_ref();
+        if around.is_none_or(|raw| raw.dialect != own) {
+            let location = format!("messages[{at}].contents");
+            add_data(&message.contents, own, &location, &mut found);
+        }
+    }
+    found
+}
+
+fn add_data<'a>(contents: &'a [Content], own: &str, list: &str, found: &mut Vec<ForeignData<'a>>) {
+    for (at, content) in contents.iter().enumerate() {
+        if raw_of(content).is_some_and(|raw| raw.dialect == own) {
+            continue;
+        }
+        let location = format!("{list}[{at}]");
+        if let Content::Data(data) = content {
+            found.push(ForeignData { data, location });
+            continue;
+        }
+        for (name, inner) in nested(content) {
+            add_data(inner, own, &format!("{location}.{name}"), found);
+        }
+    }
+}
+
+/// Reports the media type of data that was written without it and does not show it.
+fn report_media_types(
+    foreign: &[ForeignData<'_>],
+    written: &WrittenValues<'_>,
+    report: &mut Report,
+) {
+    for ForeignData { data, location } in foreign {
+        let Some((media_type, base64)) = data.media_type().zip(data.base64()) else {
+            continue;
+        };
+        if written.has_media_type(media_type)
+            || media_types::is_shown(base64, media_type)
+            || !written.has_data(&data.uri)
+        {
+            continue;
+        }
+        let what = format!("media type `{media_type}`");
+        let is_named = |loss: &Loss| loss.location == *location && loss.what.contains(media_type);
+        if !report.losses.iter().any(is_named) {
+            let why = "the part of this dialect has no field for it";
+            report.lost(what, location, why);
+        }
+    }
+}
+
 fn report_missed(foreign: &[ForeignJson<'_>], written: &WrittenValues<'_>, report: &mut Report) {
     let jsons = || foreign.iter().map(|foreign| foreign.json.as_ref());
     let mut missed = leaves::select(jsons(), &|name, value| !written.has(name, value));
@@ -95,15 +259,19 @@ fn report_missed(foreign: &[ForeignJson<'_>], written: &WrittenValues<'_>, repor
     let mut is_within = is_within.into_iter();
     missed.retain(|leaf| {
         is_within.next() == Some(false)
-            && json_of(foreign, leaf).is_some_and(|foreign| !is_converted(foreign, leaf))
+            && !written.has_image_level(leaf)
+            && json_of(foreign, leaf).is_some_and(|foreign| {
+                !is_converted(foreign, leaf) && !has_media_type(foreign, leaf, written)
+            })
     });
     if missed.is_empty() {
         return;
     }
     let ids = leaves::select(jsons(), &|name, value| {
-        value.is_string() && name.to_lowercase().ends_with("id")
+        value.is_string() && leaves::is_id(name)
     });
-    let named = Names::of(report, &ids).name(&missed.iter().collect::<Vec<_>>());
+    let location = |leaf: &Leaf| json_of(foreign, leaf).map(|foreign| foreign.location.as_str());
+    let named = Names::of(report, &ids).name_at(&missed.iter().collect::<Vec<_>>(), location);
     let mut fields: Vec<Vec<String>> = vec![Vec::new(); foreign.len()];
     for (leaf, _) in missed.iter().zip(named).filter(|(_, named)| !named) {
         let Some(Step::Index(at)) = leaf.steps.first() else {
@@ -153,6 +321,8 @@ fn foreign_contents<'a>(messages: &'a [Message], own: &str) -> Vec<ForeignJson<'
                 json,
                 location: format!("messages[{at}].contents[{index}]"),
                 has_actions: has_actions(content),
+                has_outcome: has_outcome(content),
+                has_own_tools: is_of_own_tool(content),
             }));
         }
     }
@@ -183,6 +353,8 @@ fn foreign_messages<'a>(messages: &'a [Message], own: &str) -> Vec<ForeignJson<'
             json: Cow::Borrowed(raw.json()),
             location: format!("messages[{at}]"),
             has_actions: message.contents.iter().any(has_actions),
+            has_outcome: message.contents.iter().any(has_outcome),
+            has_own_tools: message.contents.iter().any(is_of_own_tool),
         })
     });
     foreign.collect()
@@ -200,6 +372,21 @@ fn has_actions(content: &Content) -> bool {
     }
 }
 
+/// Whether the content is a call or result of a screen, a shell or an editor.
+fn is_of_own_tool(content: &Content) -> bool {
+    has_actions(content)
+        || matches!(
+            content,
+            Content::ComputerResult(_) | Content::ShellResult(_) | Content::EditResult(_)
+        )
+}
+
+/// Whether the content is a call or result whose status a decoder converts.
+fn has_outcome(content: &Content) -> bool {
+    let is_call = call_id(content).is_some() || matches!(content, Content::FunctionCall(_));
+    is_call || result_id(content).is_some()
+}
+
 fn raw_of(content: &Content) -> Option<&Raw> {
     content.meta()?.raw_representation.as_ref()
 }
@@ -211,7 +398,7 @@ fn field_of(leaf: &Leaf) -> String {
         name => name,
     };
     let id = leaf.value.as_str();
-    match id.filter(|_| name.to_lowercase().ends_with("id")) {
+    match id.filter(|_| leaf.is_id()) {
         Some(id) => format!("`{name}` {id}"),
         None => format!("`{name}`"),
     }
@@ -219,11 +406,77 @@ fn field_of(leaf: &Leaf) -> String {
 
 /// Whether a decoder converts the value, so that its absence shows nothing.
 fn is_converted(foreign: &ForeignJson<'_>, leaf: &Leaf) -> bool {
-    let is_unfinished = leaf.name() == "status" && leaf.text() == "incomplete";
-    (CONVERTED.contains(&leaf.name()) && !is_unfinished)
-        || (foreign.has_actions && leaf.names().any(|name| INPUTS.contains(&name)))
+    let is_unfinished = leaf.text() == "incomplete";
+    let is_status = leaf.name() == "status" && foreign.has_outcome && !is_unfinished;
+    is_converted_field(leaf)
+        || is_status
+        || (foreign.has_own_tools && is_tool_name(foreign, leaf))
+        || (foreign.has_actions && is_input(leaf))
         // Settings of providers have entries of their own.
         || leaf.names().skip(2).any(|name| name == "additional_properties")
+}
+
+/// Whether every dialect has its own words for the values of the field.
+fn is_converted_field(leaf: &Leaf) -> bool {
+    match leaf.name() {
+        "code" => leaf.names().nth(1) != Some("error"),
+        "format" => media_types::is_known(&leaf.text()),
+        name => CONVERTED.contains(&name),
+    }
+}
+
+/// Whether the leaf is a part of a call's input that a decoder reads.
+fn is_input(leaf: &Leaf) -> bool {
+    let names = leaf.names();
+    let inside: Vec<&str> = names.take_while(|name| !INPUTS.contains(name)).collect();
+    let is_inside = leaf.names().any(|name| INPUTS.contains(&name));
+    is_inside && inside.iter().all(|name| INPUT_FIELDS.contains(name))
+}
+
+/// Whether the value is the name of a tool, beside what it was given or returned.
+fn is_tool_name(foreign: &ForeignJson<'_>, leaf: &Leaf) -> bool {
+    let is_beside =
+        |name: &String| INPUTS.contains(&name.as_str()) || OUTPUTS.contains(&name.as_str());
+    TOOL_NAMES.contains(&leaf.name())
+        && object_of(foreign, leaf).is_some_and(|object| object.keys().any(is_beside))
+}
+
+/// Whether the leaf is a media type that was written under another name, or that the data beside it
+/// shows.
+fn has_media_type(foreign: &ForeignJson<'_>, leaf: &Leaf, written: &WrittenValues<'_>) -> bool {
+    if !media_types::FIELDS.contains(&leaf.name()) {
+        return false;
+    }
+    let media_type = leaf.text();
+    // A text is a text under any type.
+    let is_text = media_type.starts_with("text/");
+    is_text
+        || written.has_media_type(&media_type)
+        || siblings(foreign, leaf).any(|text| media_types::is_shown(text, &media_type))
+}
+
+/// The texts in the object that holds a leaf.
+fn siblings<'a>(foreign: &'a ForeignJson<'_>, leaf: &Leaf) -> impl Iterator<Item = &'a str> {
+    let members = object_of(foreign, leaf);
+    members
+        .into_iter()
+        .flatten()
+        .filter_map(|(_, value)| value.as_str())
+}
+
+/// The object that holds a leaf.
+fn object_of<'a>(foreign: &'a ForeignJson<'_>, leaf: &Leaf) -> Option<&'a Map<String, Value>> {
+    let mut object = Some(foreign.json.as_ref());
+    // The first step is the position of the JSON, the last one the leaf's own field.
+    let steps = leaf.steps.get(1..).and_then(<[Step]>::split_last);
+    for step in steps.map_or(&[][..], |(_, around)| around) {
+        object = object.and_then(|value| match step {
+            Step::Member(name) => value.get(name),
+            Step::Index(at) => value.get(at),
+            Step::Json => None,
+        });
+    }
+    object.and_then(Value::as_object)
 }
 
 #[cfg(test)]

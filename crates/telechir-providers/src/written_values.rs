@@ -13,6 +13,7 @@ use serde_json::Value;
 use telechir_protocol::json_limits;
 
 use crate::leaves::Leaf;
+use crate::media_types;
 use crate::phrases::occurring;
 
 /// Texts from this length on do not occur by chance, and their lines are searched one by one.
@@ -35,10 +36,22 @@ pub(crate) struct WrittenValues<'a> {
     texts: HashMap<Cow<'a, str>, bool>,
     binary: HashSet<String>,
     fields: HashSet<Cow<'a, str>>,
+    /// The resolutions at which the model sees images, without a provider's prefix.
+    image_levels: HashSet<String>,
+    /// The canonical names of all media types.
+    media_types: HashSet<String>,
     /// Numbers and flags with their field.
     scalars: HashSet<(Cow<'a, str>, String)>,
     /// All texts and numbers, separated by a character that texts lack.
     all: String,
+}
+
+/// Fields with the resolution at which the model sees an image.
+const IMAGE_LEVELS: [&str; 3] = ["detail", "level", "resolution"];
+
+fn image_level(text: &str) -> String {
+    let level = text.strip_prefix("MEDIA_RESOLUTION_").unwrap_or(text);
+    level.to_lowercase()
 }
 
 /// Values that are indexed when the first one is looked for.
@@ -56,6 +69,8 @@ impl<'a> WrittenValues<'a> {
             texts: HashMap::new(),
             binary: HashSet::new(),
             fields: HashSet::new(),
+            image_levels: HashSet::new(),
+            media_types: HashSet::new(),
             scalars: HashSet::new(),
             all: String::new(),
         };
@@ -97,6 +112,10 @@ impl<'a> WrittenValues<'a> {
     }
 
     fn add_text(&mut self, name: &str, text: Cow<'a, str>) {
+        self.add_media_type(name, &text);
+        if IMAGE_LEVELS.contains(&name) {
+            self.image_levels.insert(image_level(&text));
+        }
         if let Some(key) = binary_key(&text) {
             self.binary.insert(key);
             // With its padding, as other dialects write it without the URL.
@@ -111,6 +130,13 @@ impl<'a> WrittenValues<'a> {
         *self.texts.entry(text).or_default() |= is_beside;
     }
 
+    fn add_media_type(&mut self, name: &str, text: &str) {
+        let named = media_types::FIELDS.contains(&name).then_some(text);
+        let media_type = media_types::of_url(text).or(named);
+        self.media_types
+            .extend(media_type.map(media_types::canonical));
+    }
+
     /// Adds the values of JSON inside a text. The text itself is searched already.
     fn add_inner(&mut self, name: &str, value: Value) {
         match value {
@@ -120,6 +146,7 @@ impl<'a> WrittenValues<'a> {
                     .insert((name.to_owned().into(), value.to_string()));
             }
             Value::String(text) => {
+                self.add_media_type(name, &text);
                 if let Some(key) = binary_key(&text) {
                     self.binary.insert(key);
                 } else {
@@ -147,6 +174,27 @@ impl<'a> WrittenValues<'a> {
             Some(key) => self.binary.contains(&key),
             None => self.texts.contains_key(text),
         }
+    }
+
+    /// Whether the leaf is the resolution of an image and the document has one that is equal.
+    pub(crate) fn has_image_level(&self, leaf: &Leaf) -> bool {
+        IMAGE_LEVELS.contains(&leaf.name())
+            && self.image_levels.contains(&image_level(&leaf.text()))
+    }
+
+    /// Whether the document has data of this media type, under any of its names.
+    pub(crate) fn has_media_type(&self, media_type: &str) -> bool {
+        let canonical = media_types::canonical(media_type);
+        canonical.is_empty() || self.media_types.contains(&canonical)
+    }
+
+    /// Whether the document has the data of a `data:` URL, with or without the URL.
+    pub(crate) fn has_data(&self, url: &str) -> bool {
+        binary_key(url).is_some_and(|key| self.binary.contains(&key))
+            || self.texts.contains_key(payload(url))
+            || url
+                .split_once(',')
+                .is_some_and(|(_, data)| self.texts.contains_key(data))
     }
 
     /// Whether the document has a setting: a text in any field, if it is short not in one of the
@@ -360,7 +408,7 @@ fn is_token(text: &str, range: std::ops::Range<usize>) -> bool {
 }
 
 /// The text that a file or a part of an agent's answer has as bytes.
-fn encoded_text(name: &str, value: &Value) -> Option<String> {
+pub(crate) fn encoded_text(name: &str, value: &Value) -> Option<String> {
     let bytes = value
         .as_str()
         .filter(|_| matches!(name, "bytes" | "data"))?;

@@ -6,6 +6,7 @@ use telechir_protocol::{AnsweredTurn, Content, Message, Role, ToolResult};
 use super::function_mapping::FunctionCalls;
 use super::sidecar::SIDECAR;
 use super::{DIALECT, decode, encode_native, sidecar};
+use crate::history::turns::is_result;
 use crate::{EncodedReply, Report};
 
 /// Encodes the results of a turn as a message. Nothing is lost: the sidecar keeps the rest.
@@ -60,15 +61,6 @@ pub(super) fn around(message: &Message) -> Map<String, Value> {
 
 /// The framework keeps tool results in messages with a role of their own.
 fn role(message: &Message) -> Value {
-    let is_result = |content: &Content| {
-        matches!(
-            content,
-            Content::ComputerResult(_)
-                | Content::ShellResult(_)
-                | Content::EditResult(_)
-                | Content::FunctionResult(_)
-        )
-    };
     let is_of_tools = message.role == Role::User
         && !message.contents.is_empty()
         && message.contents.iter().all(is_result);

@@ -2,11 +2,12 @@
 //! alone.
 
 use serde_json::{Map, Value};
-use telechir_protocol::{Content, InvalidTurn, Message, Meta, ModelTurn, Raw, Role};
+use telechir_protocol::{Content, Message, Meta, ModelTurn, Raw, Role};
 
 use super::function_mapping::FunctionCalls;
 use super::{DIALECT, PROVIDER, decode, encode, encode_native, sidecar};
-use crate::instructions;
+use crate::history::turns::is_result;
+use crate::json::names_of;
 use crate::{DecodeError, Envelope, History, Report};
 
 /// The property of a message that was a content without a message.
@@ -15,25 +16,8 @@ const WITHOUT_MESSAGE: &str = "contents_alone";
 /// Decodes a response: all contents of its messages.
 pub(super) fn read_response(document: Value) -> Result<(ModelTurn, Report), DecodeError> {
     let (history, report) = read_history(document)?;
-    let contents: Vec<Content> = history
-        .messages
-        .into_iter()
-        .flat_map(|message| message.contents)
-        .collect();
-    if let Some(name) = contents.iter().find_map(missing_id) {
-        return Err(InvalidTurn::MissingCallId { name }.into());
-    }
-    Ok((ModelTurn::new(contents)?, report))
-}
-
-/// The name of a call without an id, which no result could refer to.
-fn missing_id(content: &Content) -> Option<String> {
-    const CALLS: [&str; 2] = ["shell_tool_call", "function_call"];
-    let Content::Other(other) = content else {
-        return None;
-    };
-    let kind = other.kind.as_deref()?;
-    CALLS.contains(&kind).then(|| kind.to_owned())
+    let turn = history.into_turn(&["shell_tool_call", "function_call"])?;
+    Ok((turn, report))
 }
 
 /// Decodes a history in any envelope.
@@ -82,19 +66,14 @@ fn enveloped(mut members: Map<String, Value>) -> Result<(Vec<Value>, Envelope), 
         };
         return Ok((vec![Value::Object(members)], envelope));
     }
-    let names = members.keys().map(|name| format!("`{name}`"));
-    let names = names.collect::<Vec<_>>().join(", ");
     Err(wrong(format!(
-        "expected `messages` or `contents`, found {names}"
+        "expected `messages` or `contents`, found {}",
+        names_of(&members)
     )))
 }
 
 fn wrong(problem: impl Into<String>) -> DecodeError {
-    DecodeError::WrongShape {
-        dialect: DIALECT,
-        problem: problem.into(),
-        looks_like: None,
-    }
+    DecodeError::wrong_shape(DIALECT, problem)
 }
 
 fn read_messages(list: Vec<Value>, report: &mut Report) -> Result<Vec<Message>, DecodeError> {
@@ -200,14 +179,7 @@ fn alone(
     report: &mut Report,
 ) -> Option<Message> {
     let content = decode::content(Value::Object(members), location, calls, report)?;
-    let is_result = matches!(
-        content,
-        Content::ComputerResult(_)
-            | Content::ShellResult(_)
-            | Content::EditResult(_)
-            | Content::FunctionResult(_)
-    );
-    let role = if is_result {
+    let role = if is_result(&content) {
         Role::Tool
     } else {
         Role::Assistant
@@ -237,13 +209,11 @@ pub(super) fn write_history(history: &History) -> (Value, Report) {
             member,
             rest,
         } if *dialect == DIALECT => put_back(member, rest, list),
-        Envelope::Object { rest, .. } => {
-            let instructions = instructions::of_envelope(rest, &history.messages, &mut report);
-            let texts = instructions.iter();
-            let texts: Vec<Value> = texts
-                .map(|text| encode::message(text, &mut FunctionCalls::default()))
-                .collect();
-            list.splice(0..0, texts);
+        Envelope::Object { .. } => {
+            let why = "a list of messages has no request or response members";
+            for (name, _) in history.envelope.foreign_fields(DIALECT) {
+                report.lost(format!("member `{name}`"), name, why);
+            }
             Value::Array(list)
         }
         Envelope::List => Value::Array(list),

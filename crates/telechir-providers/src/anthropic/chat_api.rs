@@ -3,17 +3,15 @@
 mod images;
 
 use serde_json::{Map, Value, json};
-use telechir_protocol::UsageContent;
 
 use self::images::ResultImages;
 use super::limits;
-use crate::chat_api::usage;
 use crate::chat_api::{ChatApi, Endpoint};
-use crate::history::prune;
+use crate::history::{prune, trim};
 use crate::json::text_of;
+use crate::service_rules::NEWEST_ANTHROPIC_VERSION;
 use crate::{ImageLimit, Request, RequestOptions, StopReason};
 
-const VERSION: &str = "2026-10-21";
 const DEFAULT_MAX_TOKENS: u32 = 16_000;
 const BINDING_BETA: &str = "thinking-binding-controls-2026-08-01";
 
@@ -33,7 +31,7 @@ impl ChatApi for AnthropicChat {
     fn request(&self, options: &RequestOptions, messages: &mut Vec<Value>) -> Request {
         let limit = limit(options.images, messages);
         prune::prune(&mut ResultImages::of(messages), messages, limit);
-        let removed = images::have_note(messages);
+        let removed = images::have_note(messages) || trim::have_note(messages);
         let mut body = Map::new();
         body.insert("model".into(), options.model.clone().into());
         body.insert(
@@ -48,7 +46,10 @@ impl ChatApi for AnthropicChat {
         if !options.declaration.tools.is_empty() {
             body.insert("tools".into(), options.declaration.tools.clone().into());
         }
-        let mut headers = vec![("anthropic-version".to_owned(), VERSION.to_owned())];
+        let mut headers = vec![(
+            "anthropic-version".to_owned(),
+            NEWEST_ANTHROPIC_VERSION.to_owned(),
+        )];
         let mut betas = Vec::new();
         for (name, value) in &options.declaration.headers {
             if name.eq_ignore_ascii_case("anthropic-beta") {
@@ -79,7 +80,7 @@ impl ChatApi for AnthropicChat {
         body: &Value,
         has_calls: bool,
         messages: &mut Vec<Value>,
-    ) -> (StopReason, UsageContent) {
+    ) -> StopReason {
         let blocks: Vec<Value> = body
             .get("content")
             .and_then(Value::as_array)
@@ -93,7 +94,7 @@ impl ChatApi for AnthropicChat {
         if !blocks.is_empty() {
             messages.push(json!({"role": "assistant", "content": blocks}));
         }
-        (stop(body, has_calls), usage(body, None))
+        stop(body, has_calls)
     }
 
     fn push_results(&self, results: Vec<Value>, items: &mut Vec<Value>) {

@@ -8,13 +8,12 @@ use telechir_protocol::{ComputerUseTool, Environment, FunctionTool, Tool};
 use super::media::missing;
 use super::models::{self, OCTOBER_2024_BETA, ToolVersion};
 use super::{DIALECT, PROVIDER};
-use crate::declaration::hosted_settings;
+use crate::declaration::{RefuseTool, hosted_settings, locate, own_settings};
 use crate::extra_tools;
 use crate::json::{Fields as Block, text};
+use crate::service_rules::NEWEST_ANTHROPIC_VERSION;
 use crate::{Declaration, EncodeError, Report, ToolOffer};
 
-/// The API version these declarations are for.
-const INTERFACE: &str = "2026-10-21";
 const BROWSER_TOOLSET: &str = "browser_toolset_20260801";
 
 pub(crate) const COMPUTER_MEMBERS: [&str; 17] = [
@@ -74,6 +73,7 @@ pub(crate) const BROWSER_MEMBERS: [&str; 31] = [
 pub(crate) fn declare(
     offer: &ToolOffer,
     newest: ToolVersion,
+    refuse: RefuseTool<'_>,
 ) -> Result<(Declaration, Report), EncodeError> {
     let mut declaring = AnthropicDeclarationBuilder {
         version: models::version(offer.model.as_deref()).map(|version| version.min(newest)),
@@ -82,8 +82,13 @@ pub(crate) fn declare(
         betas: Vec::new(),
         report: Report::default(),
     };
-    for tool in &offer.tools {
-        declaring.tool(tool)?;
+    for (at, tool) in offer.tools.iter().enumerate() {
+        let losses = declaring.report.losses.len();
+        let declared = declaring.tool(tool);
+        locate(&mut declaring.report, losses, at, declared.is_err());
+        if let Err(error) = declared {
+            refuse(at, error)?;
+        }
     }
     let AnthropicDeclarationBuilder {
         tools,
@@ -91,7 +96,10 @@ pub(crate) fn declare(
         report,
         ..
     } = declaring;
-    let mut headers = vec![("anthropic-version".to_owned(), INTERFACE.to_owned())];
+    let mut headers = vec![(
+        "anthropic-version".to_owned(),
+        NEWEST_ANTHROPIC_VERSION.to_owned(),
+    )];
     if !betas.is_empty() {
         headers.push(("anthropic-beta".to_owned(), betas.join(",")));
     }
@@ -194,7 +202,7 @@ impl AnthropicDeclarationBuilder<'_> {
         let size = tool.display_width.zip(tool.display_height);
         let Some((width, height)) = size else {
             return Err(missing(format!(
-                "set the display's width and height (--display WIDTHxHEIGHT); {} requires them",
+                "set the display's width and height; {} requires them",
                 version.computer_type()
             )));
         };
@@ -313,8 +321,7 @@ impl AnthropicDeclarationBuilder<'_> {
 
     /// Adds an entry with the caller's settings that it supports.
     fn add(&mut self, mut entry: Block, settings: &Map<String, Value>, allowed: &[&str]) {
-        let own = settings.get(PROVIDER).and_then(Value::as_object);
-        for (name, value) in own.into_iter().flatten() {
+        for (name, value) in own_settings(settings, PROVIDER) {
             if allowed.contains(&name.as_str()) {
                 entry.entry(name.clone()).or_insert_with(|| value.clone());
             } else if name != "configs" || !entry.contains_key("configs") {

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 use telechir_protocol::{Action, Button, ClickCount, Modifier, ScrollUnit, Target};
 
 use super::input::{DurationLimit, InputResult, ToolInput};
+use crate::json::arguments::scroll_distance;
 
 /// Decodes a member of the computer toolset, or an action of the legacy tools, which have looser
 /// limits on durations.
@@ -244,17 +245,8 @@ fn scroll(
     modifiers: Vec<Modifier>,
 ) -> InputResult<Action> {
     let amount = f64::from(amount);
-    let (dx, dy) = match input.needed_text("scroll_direction")?.as_str() {
-        "up" => (0.0, -amount),
-        "down" => (0.0, amount),
-        "left" => (-amount, 0.0),
-        "right" => (amount, 0.0),
-        other => {
-            return Err(format!(
-                "`scroll_direction` is {other:?}, expected up, down, left or right"
-            ));
-        }
-    };
+    let name = "scroll_direction";
+    let (dx, dy) = scroll_distance(name, &input.needed_text(name)?, amount)?;
     Ok(Action::Scroll {
         at,
         dx,

@@ -7,6 +7,7 @@ use super::media::missing;
 use crate::EncodeError;
 use crate::image_size;
 use crate::json::{Fields as Block, text};
+use crate::service_rules::NEWEST_ANTHROPIC_VERSION;
 
 /// Number of images above which the sides of each are limited.
 pub(super) const MAX_FULL_SIZE_IMAGES: usize = 20;
@@ -126,7 +127,7 @@ fn images_of<'a>(
     images
 }
 
-/// Checks for features that API version 2026-10-21 removed: documents in assistant messages, and
+/// Checks for features that the newest API version removed: documents in assistant messages, and
 /// citations in user messages.
 pub(super) fn check_removed_features(messages: &[Value]) -> Result<(), EncodeError> {
     for (at, message) in messages.iter().enumerate() {
@@ -148,7 +149,7 @@ pub(super) fn check_removed_features(messages: &[Value]) -> Result<(), EncodeErr
             ) {
                 return Err(missing(format!(
                     "remove {what} from messages[{at}].content[{block_at}]; API version \
-                     2026-10-21 rejects it there"
+                     {NEWEST_ANTHROPIC_VERSION} rejects it there"
                 )));
             }
         }

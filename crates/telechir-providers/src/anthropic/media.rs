@@ -8,9 +8,8 @@ use telechir_protocol::{DataContent, HostedFileContent, Media, Meta, UriContent}
 use super::image::{self, ImageTier};
 use super::{DIALECT, PROVIDER};
 use crate::data_url::base64_of;
+use crate::service_rules::is_image_type;
 use crate::{EncodeError, Report};
-
-const IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
 /// How to handle an image that cannot be sent unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +48,7 @@ fn data_image(
     report: &mut Report,
 ) -> Result<Option<Value>, EncodeError> {
     let kind = data.media_type().unwrap_or_default();
-    if !IMAGES.contains(&kind) {
+    if !is_image_type(kind) {
         let problem =
             format!("{location}: expected a PNG, JPEG, GIF or WebP image, found {kind:?}");
         return match check.strictness {
@@ -189,8 +188,5 @@ pub(super) fn restore(block: &mut Value, meta: &Meta) {
 }
 
 pub(super) fn missing(problem: impl Into<String>) -> EncodeError {
-    EncodeError::Missing {
-        dialect: DIALECT,
-        problem: problem.into(),
-    }
+    EncodeError::missing(DIALECT, problem)
 }

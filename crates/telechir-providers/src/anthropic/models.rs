@@ -1,5 +1,7 @@
 //! Which version of the computer tools a model supports.
 
+use crate::service_rules::Generation;
+
 /// A version of the computer tool, by the date in its type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ToolVersion {
@@ -50,13 +52,18 @@ impl ToolVersion {
     }
 }
 
+/// The `anthropic-beta` value that a computer tool of this type requires.
+pub(crate) fn computer_beta(kind: &str) -> Option<&'static str> {
+    ToolVersion::of_type(kind).and_then(ToolVersion::beta)
+}
+
 /// The `anthropic-beta` value that a tool of this type requires.
 pub(super) fn beta(kind: &str) -> Option<&'static str> {
     match kind {
         "bash_20241022" | "text_editor_20241022" => Some(OCTOBER_2024_BETA),
         "mcp_toolset" => Some("mcp-client-2025-11-20"),
         "advisor_20260301" => Some("advisor-tool-2026-03-01"),
-        _ => ToolVersion::of_type(kind).and_then(ToolVersion::beta),
+        _ => computer_beta(kind),
     }
 }
 
@@ -111,6 +118,17 @@ pub(super) fn version(model: Option<&str>) -> Option<ToolVersion> {
         ("opus", number) if number >= (4, 5) => Some(ToolVersion::November2025),
         (_, number) if number >= (4, 6) => Some(ToolVersion::November2025),
         _ => Some(ToolVersion::January2025),
+    }
+}
+
+/// The generation whose tools a model has, from its name alone.
+pub(crate) fn generation(model: &str) -> Generation {
+    match parse_model(model) {
+        Some(ClaudeModel {
+            number: (major, minor),
+            ..
+        }) => Generation::Numbered(major, minor),
+        None => Generation::Newest,
     }
 }
 

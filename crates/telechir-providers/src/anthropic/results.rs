@@ -87,12 +87,7 @@ fn model_of(turn: &AnsweredTurn) -> Option<&str> {
 
 /// The blocks of the model's call; for a call of another dialect, its encoded blocks.
 fn tool_use_of(call: &ToolCall) -> EncodedToolUse {
-    let content = match call.clone() {
-        ToolCall::Computer(call) => Content::ComputerCall(call),
-        ToolCall::Shell(call) => Content::ShellCall(call),
-        ToolCall::Edit(call) => Content::EditCall(call),
-        ToolCall::Function(call) => Content::FunctionCall(call),
-    };
+    let content = call.clone().into_content();
     if let Some(blocks) = encode_call::original_blocks(&content, &BlockContext::default()) {
         return EncodedToolUse {
             parts: encode_call::parts_of(&blocks),

@@ -1,6 +1,6 @@
 //! Finds what the provider rejects before the request is sent.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
@@ -9,7 +9,8 @@ use super::decode_result::halt_sentence;
 use super::media::missing;
 use super::{declare, models, tabs};
 use crate::EncodeError;
-use crate::json::{Fields as Block, text};
+use crate::json::{Fields as Block, kind, list, list_of, text};
+use crate::service_rules::{NEWEST_ANTHROPIC_VERSION, SAMPLING, is_image_type};
 
 /// Checks that every call has exactly one valid result in the next message of the user. The API
 /// joins messages of the assistant in a row to one.
@@ -53,28 +54,27 @@ pub(super) fn may_follow(result: &Value, before: &[Value]) -> bool {
 }
 
 fn of_type<'a>(message: &'a Value, kind: &'a str) -> impl Iterator<Item = &'a Block> {
-    let blocks = message
-        .get("content")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten();
+    let blocks = list_of(message, "content").iter();
     blocks
         .filter_map(Value::as_object)
-        .filter(move |block| text(block, "type") == Some(kind))
+        .filter(move |block| self::kind(block) == kind)
 }
 
 fn turn(calls: &[&Block], next: &Value, location: &str) -> Result<(), EncodeError> {
     let mut failed = HashSet::new();
+    let mut results: HashMap<&str, (&Block, usize)> = HashMap::new();
+    for result in of_type(next, "tool_result") {
+        let id = text(result, "tool_use_id").unwrap_or_default();
+        results.entry(id).or_insert((result, 0)).1 += 1;
+    }
     for call in calls {
         let id = text(call, "id").unwrap_or_default();
-        let mut results =
-            of_type(next, "tool_result").filter(|result| text(result, "tool_use_id") == Some(id));
-        let Some(result) = results.next() else {
+        let Some((result, count)) = results.get(id) else {
             return Err(missing(format!(
                 "{location} must contain a tool_result for {id}"
             )));
         };
-        if results.next().is_some() {
+        if *count > 1 {
             return Err(missing(format!("{location} has two results for {id}")));
         }
         let location = format!("{location}, result {id}:");
@@ -150,11 +150,7 @@ fn member<'a>(
 }
 
 fn kinds(result: &Block) -> Vec<&str> {
-    let blocks = result
-        .get("content")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten();
+    let blocks = list(result, "content").iter();
     blocks
         .filter_map(|block| block.get("type").and_then(Value::as_str))
         .collect()
@@ -190,24 +186,15 @@ fn browser_states(
             "{location} {name} must contain one browser_state and nothing else"
         )));
     }
-    let blocks = result
-        .get("content")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten();
+    let blocks = list(result, "content").iter();
     let state = blocks
         .filter_map(Value::as_object)
-        .find(|block| text(block, "type") == Some("browser_state"));
+        .find(|block| kind(block) == "browser_state");
     state.map_or(Ok(()), |state| browser_state(state, location))
 }
 
 fn browser_state(state: &Block, location: &str) -> Result<(), EncodeError> {
-    let tabs: Vec<&Value> = state
-        .get("tabs")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .collect();
+    let tabs = list(state, "tabs");
     let ids: HashSet<&str> = tabs
         .iter()
         .filter_map(|tab| tab.get("tab_id")?.as_str())
@@ -245,24 +232,13 @@ fn images(result: &Block, location: &str) -> Result<(), EncodeError> {
             "{location}, result {id}: an error must contain text"
         )));
     }
-    let blocks = result
-        .get("content")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten();
+    let blocks = list(result, "content").iter();
     for source in blocks
         .filter(|block| block.get("type") == Some(&Value::from("image")))
         .filter_map(|image| image.get("source"))
     {
         let kind = source.get("media_type").and_then(Value::as_str);
-        let fits = kind.is_none_or(|kind| {
-            matches!(
-                kind,
-                "image/png" | "image/jpeg" | "image/gif" | "image/webp"
-            )
-        });
-        if !fits {
-            let kind = kind.unwrap_or_default();
+        if let Some(kind) = kind.filter(|kind| !is_image_type(kind)) {
             return Err(missing(format!(
                 "{location}, result {id}: expected a PNG, JPEG, GIF or WebP image, found {kind}"
             )));
@@ -274,14 +250,15 @@ fn images(result: &Block, location: &str) -> Result<(), EncodeError> {
 /// Whether a request uses the newest API version: its body states it, or it is for a model that
 /// came with it. Most bodies do not state the version, which is in a header.
 pub(super) fn is_newest(rest: &Map<String, Value>) -> bool {
-    let is_newest = |version: &str| version.starts_with("20") && version >= "2026-10-21";
+    let is_newest =
+        |version: &str| version.starts_with("20") && version >= NEWEST_ANTHROPIC_VERSION;
     let is_of_model = || text(rest, "model").is_some_and(models::needs_newest_version);
     text(rest, "anthropic_version").map_or_else(is_of_model, is_newest)
 }
 
 /// Checks the fields of a request except its messages.
 pub(super) fn request(rest: &Map<String, Value>) -> Result<(), EncodeError> {
-    let sampling = ["temperature", "top_p", "top_k"]
+    let sampling = SAMPLING
         .into_iter()
         .find(|name| is_newest(rest) && rest.contains_key(*name));
     if let Some(name) = sampling {
@@ -289,11 +266,7 @@ pub(super) fn request(rest: &Map<String, Value>) -> Result<(), EncodeError> {
             "remove `{name}` from the request; this API version rejects it"
         )));
     }
-    let entries = rest
-        .get("tools")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten();
+    let entries = list(rest, "tools").iter();
     for entry in entries.filter_map(Value::as_object) {
         declare::rejection(entry).map_or(Ok(()), |problem| Err(missing(problem)))?;
     }

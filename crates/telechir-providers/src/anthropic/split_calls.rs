@@ -3,14 +3,13 @@
 
 use serde_json::Value;
 use telechir_protocol::{
-    CallId, ComputerCall, ComputerResult, Content, FailureKind, Meta, Raw, ShellAction, ShellCall,
-    ShellResult, StepOutcome, StepState,
+    CallId, ComputerCall, ComputerResult, Content, Meta, Raw, ShellAction, ShellCall, ShellResult,
 };
 
 use super::context::BlockContext;
 use super::decode_block;
 use super::fixed_texts;
-use crate::history::split_ids::PartId;
+use crate::history::split_ids::{self, PartId, all_of};
 use crate::json::text;
 
 /// The block's type, and which part it is.
@@ -67,7 +66,7 @@ fn joined_meta(first: &Meta, raw: &Raw) -> Meta {
 }
 
 fn computer_call(id: &CallId, raw: &Raw, parts: &[Content]) -> Option<ComputerCall> {
-    let calls = all(parts, |part| match part {
+    let calls = all_of(parts, |part| match part {
         Content::ComputerCall(call) if call.exception.is_none() => Some(call),
         _ => None,
     })?;
@@ -83,7 +82,7 @@ fn computer_call(id: &CallId, raw: &Raw, parts: &[Content]) -> Option<ComputerCa
 }
 
 fn shell_call(id: &CallId, raw: &Raw, parts: &[Content]) -> Option<ShellCall> {
-    let calls = all(parts, |part| match part {
+    let calls = all_of(parts, |part| match part {
         Content::ShellCall(call)
             if call.exception.is_none() && call.action == ShellAction::Execute =>
         {
@@ -106,7 +105,7 @@ fn shell_call(id: &CallId, raw: &Raw, parts: &[Content]) -> Option<ShellCall> {
 }
 
 fn shell_result(id: &CallId, raw: &Raw, parts: &[Content]) -> Option<ShellResult> {
-    let results = all(parts, |part| match part {
+    let results = all_of(parts, |part| match part {
         Content::ShellResult(result) => Some(result),
         _ => None,
     })?;
@@ -126,63 +125,17 @@ fn shell_result(id: &CallId, raw: &Raw, parts: &[Content]) -> Option<ShellResult
 
 /// Joins results: the last screenshot, and all texts except our own confirmations.
 fn computer_result(id: &CallId, raw: &Raw, parts: &[Content]) -> Option<ComputerResult> {
-    let results = all(parts, |part| match part {
+    let results = all_of(parts, |part| match part {
         Content::ComputerResult(result) => Some(result),
         _ => None,
     })?;
-    let (last, before) = results.split_last()?;
     let texts = results
         .iter()
         .filter_map(|result| result.text_output.as_deref());
     let texts: Vec<&str> = texts
         .filter(|texts| !fixed_texts::is_confirmation(texts))
         .collect();
-    let failures = || results.iter().filter_map(|result| result.error.clone());
-    let first = failures().find(|failure| failure.kind != FailureKind::NotExecuted);
-    let steps = if first.is_some() || before.iter().any(|result| result.screenshot.is_some()) {
-        results.iter().map(|result| step(result)).collect()
-    } else {
-        Vec::new()
-    };
-    Some(ComputerResult {
-        call_id: id.clone(),
-        text_output: (!texts.is_empty()).then(|| texts.join("\n")),
-        error: first.or_else(|| failures().next()),
-        screenshot: results
-            .iter()
-            .rev()
-            .find_map(|result| result.screenshot.clone()),
-        steps,
-        meta: joined_meta(&last.meta, raw),
-        ..(*last).clone()
-    })
-}
-
-fn step(result: &ComputerResult) -> StepOutcome {
-    let state = match &result.error {
-        None => StepState::Delivered,
-        Some(failure) if failure.kind == FailureKind::NotExecuted => StepState::NotStarted,
-        Some(failure) => StepState::Failed {
-            failure: failure.clone(),
-        },
-    };
-    let action = result
-        .steps
-        .first()
-        .map_or_else(String::new, |step| step.action.clone());
-    let image = result.screenshot.clone();
-    StepOutcome {
-        action,
-        state,
-        text: result.text_output.clone(),
-        screenshot: image,
-        duration_ms: None,
-    }
-}
-
-fn all<'a, T>(
-    parts: &'a [Content],
-    read: impl Fn(&'a Content) -> Option<&'a T>,
-) -> Option<Vec<&'a T>> {
-    parts.iter().map(read).collect()
+    let meta = joined_meta(&results.last()?.meta, raw);
+    let has_more = |result: &ComputerResult| result.screenshot.is_some();
+    split_ids::join_results(id.clone(), &results, &texts, has_more, meta)
 }

@@ -7,7 +7,7 @@ use telechir_protocol::json_limits;
 
 use super::detect;
 use crate::json::{Fields as Block, text};
-use crate::precision::RoundedNumbers;
+use crate::precision::ParsingLosses;
 use crate::stream::{CallDelta, Delta, EventAssembler};
 use crate::{DecodeError, StreamError};
 
@@ -22,7 +22,7 @@ pub(crate) struct AnthropicMessageBuilder {
     message: Option<Block>,
     blocks: BTreeMap<u64, AnthropicBlockBuilder>,
     is_ended: bool,
-    rounded: RoundedNumbers,
+    rounded: ParsingLosses,
 }
 
 /// A block as received so far.
@@ -64,19 +64,18 @@ impl EventAssembler for AnthropicMessageBuilder {
         }
     }
 
-    fn finish(self, rounded: &mut RoundedNumbers) -> Result<Value, StreamError> {
+    fn finish(self, rounded: &mut ParsingLosses) -> Result<Value, StreamError> {
         rounded.absorb(self.rounded);
-        let missing = |missing: String| StreamError::Truncated { missing };
         let Some(mut message) = self.message else {
-            return Err(missing("no `message_start` event was found".to_owned()));
+            return Err(StreamError::truncated("no `message_start` event was found"));
         };
         if !self.is_ended {
-            return Err(missing("the end of the message is missing".to_owned()));
+            return Err(StreamError::truncated("the end of the message is missing"));
         }
         let mut content = Vec::new();
         for (index, builder) in self.blocks {
             if !builder.is_ended {
-                return Err(missing(format!("block {index} has no end")));
+                return Err(StreamError::truncated(format!("block {index} has no end")));
             }
             content.push(Value::Object(builder.block));
         }
@@ -90,17 +89,11 @@ impl EventAssembler for AnthropicMessageBuilder {
 
 impl AnthropicMessageBuilder {
     fn bad(&self, problem: impl Into<String>) -> StreamError {
-        StreamError::BadEvent {
-            number: self.number,
-            problem: problem.into(),
-        }
+        StreamError::bad_event(self.number, problem)
     }
 
     fn message_mut(&mut self) -> Result<&mut Block, StreamError> {
-        let problem = StreamError::BadEvent {
-            number: self.number,
-            problem: "no message has started".to_owned(),
-        };
+        let problem = StreamError::bad_event(self.number, "no message has started");
         self.message.as_mut().ok_or(problem)
     }
 

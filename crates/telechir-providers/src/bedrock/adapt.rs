@@ -6,6 +6,7 @@ use telechir_protocol::{AnsweredTurn, Content, DataContent, Media, Meta, TextCon
 
 use super::{MAX_IMAGE_BASE64_BYTES, anthropic_bridge};
 use crate::anthropic;
+use crate::content_text;
 use crate::{EncodeError, Report};
 
 /// Whether an API supports the toolsets.
@@ -91,12 +92,10 @@ fn check_image_size(
         .media_type()
         .is_some_and(|kind| kind.starts_with("image/"));
     if is_image && length > MAX_IMAGE_BASE64_BYTES {
-        return Err(EncodeError::Missing {
-            dialect,
-            problem: format!(
-                "{location} has an image of {length} bytes of base64, more than {MAX_IMAGE_BASE64_BYTES}; scale it down"
-            ),
-        });
+        let problem = format!(
+            "{location} has an image of {length} bytes of base64, more than {MAX_IMAGE_BASE64_BYTES}; scale it down"
+        );
+        return Err(EncodeError::missing(dialect, problem));
     }
     Ok(())
 }
@@ -144,7 +143,8 @@ fn replace_unsendable_media(content: &mut Content, location: &str, report: &mut 
         Content::ComputerResult(result) => {
             let extra = result.screenshot.clone().map(Content::from);
             if let Some(replacement_text) = extra.as_ref().and_then(replacement_text) {
-                report.preserved("an image by URL", location, WHY, HOW);
+                let label = extra.as_ref().map(content_text::label);
+                report.preserved(label.unwrap_or_default(), location, WHY, HOW);
                 let text = result.text_output.take();
                 result.text_output = Some(text.map_or_else(
                     || replacement_text.clone(),
@@ -155,8 +155,8 @@ fn replace_unsendable_media(content: &mut Content, location: &str, report: &mut 
             }
             for step in &mut result.steps {
                 let extra: Option<Content> = step.screenshot.clone().map(Media::into);
-                if extra.as_ref().and_then(replacement_text).is_some() {
-                    report.lost("a step's image by URL", location, WHY);
+                if let Some(image) = extra.filter(|image| replacement_text(image).is_some()) {
+                    report.lost(content_text::label(&image), location, WHY);
                     step.screenshot = None;
                     result.meta.raw_representation = None;
                 }
@@ -181,7 +181,7 @@ fn replace_media(content: &mut Content, location: &str, report: &mut Report) -> 
     let Some(replacement_text) = replacement_text(content) else {
         return false;
     };
-    report.preserved("a file by URL or id", location, WHY, HOW);
+    report.preserved(content_text::label(content), location, WHY, HOW);
     let mut text = TextContent::new(replacement_text);
     let properties = content.meta().map(|meta| &meta.additional_properties);
     let properties = properties.and_then(|all| all.get(anthropic::PROVIDER)?.as_object());

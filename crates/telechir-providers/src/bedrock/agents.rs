@@ -12,7 +12,7 @@ mod parameters;
 mod results;
 mod stream;
 
-pub(crate) use codec::BedrockAgents;
+pub(crate) use codec::CODEC;
 
 /// The dialect's name on the command line and in raw representations.
 const DIALECT: &str = "bedrock-agents";

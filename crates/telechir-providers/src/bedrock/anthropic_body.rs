@@ -15,15 +15,13 @@ use telechir_protocol::{AnsweredTurn, Message};
 
 use super::{adapt, detect};
 use crate::anthropic;
+use crate::service_rules::SAMPLING;
 use crate::{EncodeError, EncodedReply, Envelope, History, Report};
 
-pub(crate) use codec::AnthropicBody;
+pub(crate) use codec::{INVOKE_CODEC, MESSAGES_CODEC};
 
 const MESSAGES: &str = "bedrock-messages";
 const INVOKE: &str = "bedrock-invoke";
-
-/// Request fields that the older API version accepts and the newer one rejects.
-const SAMPLING: [&str; 3] = ["temperature", "top_p", "top_k"];
 
 fn encode_results(turn: &AnsweredTurn, name: &'static str) -> Result<EncodedReply, EncodeError> {
     let mut report = Report::default();

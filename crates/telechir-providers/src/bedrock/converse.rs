@@ -16,7 +16,7 @@ mod stream;
 
 use serde_json::{Map, Value};
 
-pub(crate) use codec::BedrockConverse;
+pub(crate) use codec::CODEC;
 pub(crate) use decode_block::marker as cache_marker;
 pub(crate) use encode_block::cache_point;
 

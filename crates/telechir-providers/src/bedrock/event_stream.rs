@@ -79,10 +79,7 @@ impl EventFrameReader {
     }
 
     fn bad(&self, problem: String) -> StreamError {
-        StreamError::BadEvent {
-            number: self.number + 1,
-            problem,
-        }
+        StreamError::bad_event(self.number + 1, problem)
     }
 }
 

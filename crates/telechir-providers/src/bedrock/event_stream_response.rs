@@ -6,23 +6,23 @@ use telechir_protocol::json_limits;
 use super::event_stream::{EventFrame, EventFrameReader};
 use crate::StreamError;
 use crate::json::text_of;
-use crate::precision::RoundedNumbers;
+use crate::precision::ParsingLosses;
 use crate::stream::{Delta, EventAssembler, StreamDecoder};
 
 /// Decodes a stream of frames. An event's name is its frame's `:event-type`.
 pub(super) struct EventStreamResponse<A> {
     reader: EventFrameReader,
     assembler: A,
-    rounded: RoundedNumbers,
+    rounded: ParsingLosses,
 }
 
-impl<A: EventAssembler> EventStreamResponse<A> {
-    pub(super) fn new(assembler: A) -> Self {
-        Self {
+impl<A: EventAssembler + Default + 'static> EventStreamResponse<A> {
+    pub(super) fn boxed() -> Box<dyn StreamDecoder> {
+        Box::new(Self {
             reader: EventFrameReader::default(),
-            assembler,
-            rounded: RoundedNumbers::default(),
-        }
+            assembler: A::default(),
+            rounded: ParsingLosses::default(),
+        })
     }
 }
 
@@ -32,18 +32,16 @@ impl<A: EventAssembler> StreamDecoder for EventStreamResponse<A> {
         let mut deltas = Vec::new();
         for (at, frame) in self.reader.push(bytes)?.into_iter().enumerate() {
             let event = event(&frame, before + at + 1)?;
-            self.rounded.check(&frame.payload, "");
+            self.rounded.check_event(&frame.payload);
             deltas.extend(self.assembler.event(Some(&frame.name), event)?);
         }
         Ok(deltas)
     }
 
-    fn finish(self: Box<Self>, rounded: &mut RoundedNumbers) -> Result<Value, StreamError> {
+    fn finish(self: Box<Self>, rounded: &mut ParsingLosses) -> Result<Value, StreamError> {
         if self.reader.is_open() {
             let number = self.reader.number() + 1;
-            return Err(StreamError::Truncated {
-                missing: format!("frame {number} is cut off"),
-            });
+            return Err(StreamError::truncated(format!("frame {number} is cut off")));
         }
         rounded.absorb(self.rounded);
         self.assembler.finish(rounded)
@@ -60,10 +58,8 @@ fn event(frame: &EventFrame, number: usize) -> Result<Value, StreamError> {
     if frame.kind != "event" {
         return Err(exception(frame, &json.unwrap_or_default()));
     }
-    let mut event = json.map_err(|error| StreamError::BadEvent {
-        number,
-        problem: format!("it is not JSON: {error}"),
-    })?;
+    let mut event =
+        json.map_err(|error| StreamError::bad_event(number, format!("it is not JSON: {error}")))?;
     if let Some(members) = event.as_object_mut() {
         members.shift_remove(PADDING);
     }

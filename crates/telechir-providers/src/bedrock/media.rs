@@ -1,11 +1,6 @@
 //! Formats of images, documents, sounds and videos by media type, and legal document names.
 
-const IMAGES: [(&str, &str); 4] = [
-    ("png", "image/png"),
-    ("jpeg", "image/jpeg"),
-    ("gif", "image/gif"),
-    ("webp", "image/webp"),
-];
+use crate::service_rules::IMAGES;
 
 const DOCUMENTS: [(&str, &str); 9] = [
     ("pdf", "application/pdf"),

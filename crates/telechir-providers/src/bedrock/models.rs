@@ -3,8 +3,8 @@
 use serde_json::Value;
 use telechir_protocol::{Environment, Tool};
 
+use crate::EncodeError;
 use crate::anthropic;
-use crate::{EncodeError, ToolOffer};
 
 /// Vendor of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,22 +39,21 @@ pub(super) fn vendor(model: Option<&str>) -> ModelVendor {
     }
 }
 
-/// Fails if the offer has a screen and the model supports it only as a toolset.
+/// Fails if the tool is a screen and the model supports it only as a toolset.
 pub(super) fn check_legacy_tool_support(
-    offer: &ToolOffer,
+    tool: &Tool,
+    model: Option<&str>,
     dialect: &'static str,
 ) -> Result<(), EncodeError> {
-    let is_screen = |tool: &Tool| matches!(tool, Tool::ComputerUse(tool) if tool.environment != Some(Environment::Browser));
-    let Some(model) = offer.model.as_deref() else {
+    let is_screen =
+        matches!(tool, Tool::ComputerUse(tool) if tool.environment != Some(Environment::Browser));
+    let Some(model) = model else {
         return Ok(());
     };
-    if offer.tools.iter().any(is_screen) && !anthropic::supports_legacy_tools(model) {
-        return Err(EncodeError::Missing {
-            dialect,
-            problem: format!(
-                "{model} supports only the computer toolset; use it with bedrock-messages"
-            ),
-        });
+    if is_screen && !anthropic::supports_legacy_tools(model) {
+        let problem =
+            format!("{model} supports only the computer toolset; use it with bedrock-messages");
+        return Err(EncodeError::missing(dialect, problem));
     }
     Ok(())
 }

@@ -6,13 +6,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use crate::digest::digest;
+use crate::service_rules::{BEDROCK_CALL_ID, FUNCTION_NAME};
 
 /// Prefix of an id that contains another id in base64.
 const ENCODED_PREFIX: &str = "tcid-";
 /// Prefix of an id with a digest of an id that is too long to encode.
 const DIGEST_PREFIX: &str = "tcid_";
-/// Maximum length of a call's id, which may get a suffix such as `-12of34`.
-const MAX_ID_CHARS: usize = 56;
 /// Maximum length of a tool's name.
 const MAX_NAME_CHARS: usize = 64;
 
@@ -25,17 +24,13 @@ pub(super) enum Placeholder {
     Digest(String),
 }
 
-fn is_plain(c: char) -> bool {
-    c.is_ascii_alphanumeric() || c == '_' || c == '-'
-}
-
 /// The replacement of an illegal id; none for a legal one.
 pub(super) fn encode_id(id: &str) -> Option<Placeholder> {
-    if !id.is_empty() && id.len() <= MAX_ID_CHARS && id.chars().all(is_plain) {
+    if BEDROCK_CALL_ID.accepts(id) {
         return None;
     }
     let original = format!("{ENCODED_PREFIX}{}", URL_SAFE_NO_PAD.encode(id));
-    Some(if original.len() <= MAX_ID_CHARS {
+    Some(if BEDROCK_CALL_ID.accepts(&original) {
         Placeholder::Encoded(original)
     } else {
         Placeholder::Digest(format!("{DIGEST_PREFIX}{:016x}", digest(id, 0)))
@@ -54,13 +49,13 @@ pub(super) fn decode_id(id: &str) -> Option<String> {
 /// The replacement of an illegal name, with illegal characters escaped as in `_x2e_`; none for a
 /// legal one.
 pub(super) fn encode_name(name: &str) -> Option<String> {
-    if name.chars().all(is_plain) {
+    if name.chars().all(|c| FUNCTION_NAME.has_char(c)) {
         return None;
     }
     let mut sent = String::new();
     for (at, c) in name.char_indices() {
         // A name that looks like an escape is escaped itself.
-        if is_plain(c) && !name[at..].starts_with("_x") {
+        if FUNCTION_NAME.has_char(c) && !name[at..].starts_with("_x") {
             sent.push(c);
         } else {
             sent.push_str(&format!("_x{:x}_", u32::from(c)));
@@ -105,7 +100,9 @@ pub(super) fn shortened(name: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Placeholder, decode_id, decode_name, encode_id, encode_name, shortened};
+    use super::{
+        FUNCTION_NAME, Placeholder, decode_id, decode_name, encode_id, encode_name, shortened,
+    };
 
     #[test]
     fn foreign_ids_are_encoded_reversibly_in_legal_characters() {
@@ -113,10 +110,7 @@ mod tests {
             let Some(Placeholder::Encoded(sent)) = encode_id(id) else {
                 panic!("{id:?}")
             };
-            assert!(
-                sent.len() <= 64 && sent.chars().all(super::is_plain),
-                "{sent}"
-            );
+            assert!(FUNCTION_NAME.accepts(&sent), "{sent}");
             assert_eq!(decode_id(&sent).as_deref(), Some(id));
         }
         for id in [
@@ -135,7 +129,7 @@ mod tests {
     fn foreign_names_are_encoded_reversibly_in_legal_characters() {
         for name in ["fs.read", "a b_x2e_c", "mcp/server.tool", "über"] {
             let sent = encode_name(name).unwrap();
-            assert!(sent.chars().all(super::is_plain), "{sent}");
+            assert!(FUNCTION_NAME.accepts(&sent), "{sent}");
             assert_eq!(decode_name(&sent).as_deref(), Some(name), "{sent}");
         }
         for name in ["get_weather", "_x", "max_xyz_", "snake_x41_case"] {

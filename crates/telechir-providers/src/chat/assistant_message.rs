@@ -8,7 +8,7 @@ use super::call;
 use super::decode::{DEVELOPER, EMPTY, LEGACY_ROLE, MEMBER, MEMBERS, PARTS};
 use super::encode::MessageWriter;
 use super::envelope::CHOICE_NUMBER;
-use super::parts;
+use super::{losses, parts};
 use crate::content_text;
 use crate::fallback_tools::{self, CallInfo, RenderedResult};
 use crate::json::passed_on;
@@ -126,7 +126,7 @@ impl MessageWriter {
             let why = "assistant messages hold only text";
             self.report
                 .preserved("an image or file of the model", path, why, how);
-            self.push_user(json!({"role": "user", "content": media}));
+            self.push_model_media(media);
         }
     }
 
@@ -195,44 +195,12 @@ impl MessageWriter {
             return;
         };
         if call::unedited(self.flavour, content, &id).is_none() {
-            self.note_call(content, path);
+            losses::call(content, false, path, &mut self.report);
         }
         if call::is_legacy(self.flavour, content) {
             draft.legacy = Some(entry);
         } else {
             draft.calls.push(entry);
-        }
-    }
-
-    /// Reports the parts of a call that a function call cannot carry.
-    fn note_call(&mut self, content: &Content, path: &str) {
-        let why = "a function call has no field for it";
-        if let Content::ComputerCall(call) = content {
-            if let Some(intent) = &call.intent {
-                self.report.lost(format!("intent `{intent}`"), path, why);
-            }
-            if !call.pending_safety_checks.is_empty() {
-                self.report.lost("pending safety checks", path, why);
-            }
-            if call.actions.is_empty() {
-                let how = "as a call without actions";
-                self.report.preserved("an invalid call", path, why, how);
-            }
-        }
-        if let Content::ShellCall(call) = content
-            && call.environment != telechir_protocol::ShellEnvironment::Local
-        {
-            let how = "as a call of the function `shell`";
-            self.report
-                .preserved("the executor of the commands", path, why, how);
-        }
-        if let Content::FunctionCall(call) = content
-            && !call.requires_local_execution
-        {
-            let how = "as a call of a function of the same name";
-            let what = format!("a call of `{}` executed by the provider", call.name);
-            self.report
-                .preserved(what, path, "it belongs to another provider", how);
         }
     }
 

@@ -1,10 +1,10 @@
 //! Conversation state for chat completions: messages are resent with every request.
 
 use serde_json::{Map, Value, json};
-use telechir_protocol::{UsageContent, json_limits};
+use telechir_protocol::json_limits;
 
-use super::Flavour;
 use super::decode::is_result;
+use super::{Flavour, result_images};
 use crate::chat_api::{ChatApi, Endpoint};
 use crate::history::prune::{self, ImageItems, REMOVED_NOTE};
 use crate::json::{Fields, list, list_of, object, present, some_text, text_of};
@@ -19,6 +19,18 @@ pub(super) struct CompletionsChat(pub(super) Flavour);
 impl ChatApi for CompletionsChat {
     fn first_message(&self, text: &str) -> Value {
         json!({"role": "user", "content": text})
+    }
+
+    fn push_message(&self, text: &str, items: &mut Vec<Value>) {
+        let is_after_tool = items.last().is_some_and(|last| last["role"] == "tool");
+        if self.0 == Flavour::Mistral && is_after_tool {
+            items.push(result_images::bridge());
+        }
+        items.push(self.first_message(text));
+    }
+
+    fn is_inserted(&self, item: &Value) -> bool {
+        self.0 == Flavour::Mistral && *item == result_images::bridge()
     }
 
     fn request(&self, options: &RequestOptions, items: &mut Vec<Value>) -> Request {
@@ -74,7 +86,7 @@ impl ChatApi for CompletionsChat {
         response: &Value,
         has_calls: bool,
         items: &mut Vec<Value>,
-    ) -> (StopReason, UsageContent) {
+    ) -> StopReason {
         let none = Fields::new();
         let choice = choice(response).unwrap_or(&none);
         let message = object(choice, "message").into_iter().cloned();
@@ -83,7 +95,7 @@ impl ChatApi for CompletionsChat {
         let last = messages.last().unwrap_or(&none);
         let stop_reason = stop_reason(choice, last, has_calls);
         items.extend(messages.into_iter().filter_map(as_input_message));
-        (stop_reason, usage(response))
+        stop_reason
     }
 
     fn endpoint(&self) -> Endpoint {
@@ -132,16 +144,6 @@ fn stop_reason(choice: &Fields, message: &Fields, has_calls: bool) -> StopReason
         other => StopReason::Incomplete {
             reason: other.to_owned(),
         },
-    }
-}
-
-pub(crate) fn usage(response: &Value) -> UsageContent {
-    let count = |name: &str| response.get("usage")?.get(name)?.as_u64();
-    UsageContent {
-        input_token_count: count("prompt_tokens"),
-        output_token_count: count("completion_tokens"),
-        total_token_count: count("total_tokens"),
-        ..UsageContent::default()
     }
 }
 

@@ -1,82 +1,54 @@
-//! The codec of the dialects of chat completions.
-
-use serde_json::Value;
-use telechir_protocol::{AnsweredTurn, ModelTurn, Size};
+//! The codecs of the dialects of chat completions.
 
 use super::{Flavour, chat_api, declare, encode, envelope, results, stream};
-use crate::chat_api::ChatApi;
 use crate::codec::Codec;
-use crate::stream::{SseDecoder, StreamDecoder};
-use crate::{
-    Declaration, DecodeError, EncodeError, EncodedReply, History, Report, ScreenshotWhen, ToolOffer,
-};
+use crate::generated_images::ImagesOfModel;
+use crate::stream::SseDecoder;
 
-/// The codec of the chat completion dialects.
-pub(crate) struct ChatCompletions(pub(crate) Flavour);
+/// The codec of `functions`.
+pub(crate) static FUNCTIONS: Codec = codec::<Functions>();
+/// The codec of `functions-inline`.
+pub(crate) static INLINE: Codec = codec::<Inline>();
+/// The codec of `mistral-chat`.
+pub(crate) static MISTRAL: Codec = codec::<Mistral>();
 
-impl Codec for ChatCompletions {
-    fn name(&self) -> &'static str {
-        self.0.dialect()
-    }
+/// A flavour as a type, because the functions of a codec hold no values.
+trait FlavourType {
+    const FLAVOUR: Flavour;
+}
 
-    fn accepts_unknown_of(&self, dialect: &str) -> bool {
-        self.0.accepts_unknown_of(dialect)
-    }
+struct Functions;
+struct Inline;
+struct Mistral;
 
-    fn accepts_results_of_one_id(&self) -> bool {
-        true
-    }
+impl FlavourType for Functions {
+    const FLAVOUR: Flavour = Flavour::Functions;
+}
 
-    fn decode_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {
-        envelope::read_response(self.0, document)
-    }
+impl FlavourType for Inline {
+    const FLAVOUR: Flavour = Flavour::Inline;
+}
 
-    fn decode_history(&self, document: Value) -> Result<(History, Report), DecodeError> {
-        envelope::read_history(self.0, document)
-    }
+impl FlavourType for Mistral {
+    const FLAVOUR: Flavour = Flavour::Mistral;
+}
 
-    fn encode_results(&self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
-        Ok(results::encode_results(self.0, turn))
-    }
-
-    fn encode_history(&self, history: &History) -> Result<(Value, Report), EncodeError> {
-        Ok(encode::write_history(self.0, history))
-    }
-
-    fn declare(&self, offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {
-        declare::declare(self.0, offer)
-    }
-
-    fn screenshot_size(&self, model: Option<&str>, size: Size) -> Size {
-        self.0.screenshot_size(model, size)
-    }
-
-    fn max_image_base64(&self) -> usize {
-        self.0.image_base64()
-    }
-
-    /// Many servers speak this format, and not all of them decode WebP.
-    fn accepts_webp(&self) -> bool {
-        false
-    }
-
-    fn screenshot_when(&self) -> ScreenshotWhen {
-        ScreenshotWhen::LastOfBatch
-    }
-
-    fn stream_decoder(&self) -> Option<Box<dyn StreamDecoder>> {
-        Some(Box::new(SseDecoder::new(
-            stream::CompletionBuilder::default(),
-        )))
-    }
-
-    fn chat_api(&self) -> Option<&'static dyn ChatApi> {
-        Some(match self.0 {
-            Flavour::Functions => &chat_api::CompletionsChat(Flavour::Functions),
-            Flavour::Inline => &chat_api::CompletionsChat(Flavour::Inline),
-            Flavour::Mistral | Flavour::Conversations => {
-                &chat_api::CompletionsChat(Flavour::Mistral)
-            }
-        })
+const fn codec<F: FlavourType>() -> Codec {
+    Codec {
+        name: F::FLAVOUR.dialect(),
+        raw_dialect: F::FLAVOUR.dialect(),
+        understands: F::FLAVOUR.understands(),
+        images_of_model: ImagesOfModel::Encoded,
+        holds_neutral_contents: false,
+        accepts_results_of_one_id: true,
+        id_field_of_unknown_calls: None,
+        decode_response: |document| envelope::read_response(F::FLAVOUR, document),
+        decode_history: |document| envelope::read_history(F::FLAVOUR, document),
+        encode_results: |turn| Ok(results::encode_results(F::FLAVOUR, turn)),
+        encode_history: |history| Ok(encode::write_history(F::FLAVOUR, history)),
+        declare: |offer, refuse| declare::declare(F::FLAVOUR, offer, refuse),
+        screenshots: F::FLAVOUR.screenshots(),
+        stream_decoder: Some(SseDecoder::<stream::CompletionBuilder>::boxed),
+        chat_api: Some(&const { chat_api::CompletionsChat(F::FLAVOUR) }),
     }
 }

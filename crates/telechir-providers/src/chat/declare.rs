@@ -4,12 +4,10 @@ use serde_json::{Map, Value, json};
 use telechir_protocol::{ComputerUseTool, HostedTool, RawTool, Tool};
 
 use super::Flavour;
+use crate::declaration::{DeclaredFunctions, RefuseTool, add_settings, locate, tool_location};
 use crate::fallback_tools::{self, FunctionDeclaration};
-use crate::json::Fields;
+use crate::service_rules::FUNCTION_NAME;
 use crate::{Declaration, EncodeError, Report, ToolOffer};
-
-/// Maximum length of a function name in characters.
-const MAX_NAME_CHARS: usize = 64;
 
 /// Tools that Mistral executes itself in chat completions.
 const MISTRAL_HOSTED: [&str; 3] = ["image_generation", "document_library", "connector"];
@@ -18,30 +16,38 @@ const MISTRAL_HOSTED: [&str; 3] = ["image_generation", "document_library", "conn
 pub(super) fn declare(
     flavour: Flavour,
     offer: &ToolOffer,
+    refuse: RefuseTool<'_>,
 ) -> Result<(Declaration, Report), EncodeError> {
     let hosted: &[&str] = match flavour {
         Flavour::Functions | Flavour::Inline => &[],
         Flavour::Mistral | Flavour::Conversations => &MISTRAL_HOSTED,
     };
-    declare_as(flavour.dialect(), flavour.provider(), hosted, offer)
+    let dialect = flavour.dialect();
+    declare_as((dialect, flavour.provider()), hosted, offer, refuse)
 }
 
 /// Declares functions under a `function` field, next to the given hosted tool types.
 pub(crate) fn declare_as(
-    dialect: &'static str,
-    provider: &'static str,
+    (dialect, provider): (&'static str, &'static str),
     hosted: &[&str],
     offer: &ToolOffer,
+    refuse: RefuseTool<'_>,
 ) -> Result<(Declaration, Report), EncodeError> {
     let mut declarer = FunctionDeclarer {
         dialect,
         provider,
         hosted,
         tools: Vec::new(),
+        functions: DeclaredFunctions::default(),
         report: Report::default(),
     };
     for (index, tool) in offer.tools.iter().enumerate() {
-        declarer.tool(tool, &format!("tools[{index}]"))?;
+        let losses = declarer.report.losses.len();
+        let declared = declarer.tool(tool, &tool_location(index));
+        locate(&mut declarer.report, losses, index, declared.is_err());
+        if let Err(error) = declared {
+            refuse(index, error)?;
+        }
     }
     let declaration = Declaration {
         tools: declarer.tools,
@@ -55,6 +61,7 @@ struct FunctionDeclarer<'a> {
     provider: &'static str,
     hosted: &'a [&'a str],
     tools: Vec<Value>,
+    functions: DeclaredFunctions,
     report: Report,
 }
 
@@ -78,7 +85,8 @@ impl FunctionDeclarer<'_> {
                 additional_properties,
             }) => self.hosted_tool(hosted_type, additional_properties, path),
             Tool::Raw(RawTool { dialect, json }) if dialect == self.dialect => {
-                self.tools.push(json.clone());
+                let name = json["function"]["name"].as_str();
+                self.functions.add_raw(name, json.clone(), &mut self.tools);
             }
             Tool::Raw(RawTool { dialect, .. }) => {
                 let what = format!("a raw tool of {dialect}");
@@ -109,47 +117,24 @@ impl FunctionDeclarer<'_> {
             return self.report.lost(format!("tool `{kind}`"), path, why);
         }
         let mut tool = json!({"type": kind});
-        add_settings(&mut tool, self.provider, additional);
+        add_settings(&mut tool, additional, self.provider);
         self.tools.push(tool);
     }
 
     fn function(&mut self, function: FunctionDeclaration, tool: &Tool) -> Result<(), EncodeError> {
         let name = function.name.clone();
-        let refused = |problem: String| {
-            Err(EncodeError::Missing {
-                dialect: self.dialect,
-                problem,
-            })
-        };
-        let allowed = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-        if name.is_empty() || name.len() > MAX_NAME_CHARS || !name.chars().all(allowed) {
-            return refused(format!(
-                "invalid function name `{name}`: expected 1 to {MAX_NAME_CHARS} letters, digits, `_` or `-`"
-            ));
-        }
         let mut inner = json!({"name": name});
         if let Some(description) = function.description {
             inner["description"] = description.into();
         }
         inner["parameters"] = function.parameters;
         if let Some(additional) = settings_of(tool) {
-            add_settings(&mut inner, self.provider, additional);
+            add_settings(&mut inner, additional, self.provider);
         }
         let declared = json!({"type": "function", "function": inner});
-        if self.tools.contains(&declared) {
-            return Ok(());
-        }
-        if self
-            .tools
-            .iter()
-            .any(|tool| tool["function"]["name"] == name.as_str())
-        {
-            return refused(format!(
-                "duplicate function name `{name}`; names must be unique"
-            ));
-        }
-        self.tools.push(declared);
-        Ok(())
+        let function = (name.as_str(), declared);
+        self.functions
+            .add(&FUNCTION_NAME, self.dialect, function, &mut self.tools)
     }
 }
 
@@ -160,13 +145,5 @@ fn settings_of(tool: &Tool) -> Option<&Map<String, Value>> {
         Tool::Function(tool) => Some(&tool.additional_properties),
         Tool::Hosted(tool) => Some(&tool.additional_properties),
         Tool::ImageGeneration { .. } | Tool::CodeInterpreter { .. } | Tool::Raw(_) => None,
-    }
-}
-
-/// Adds this provider's entries of the additional properties.
-fn add_settings(declared: &mut Value, provider: &str, additional: &Fields) {
-    let settings = additional.get(provider).and_then(Value::as_object);
-    for (name, value) in settings.into_iter().flatten() {
-        declared[name.as_str()] = value.clone();
     }
 }

@@ -10,14 +10,12 @@ use super::call;
 use super::decode::{AFTER, MessageReader, is_result};
 use super::envelope::enclose;
 use super::result_images;
-use super::{Flavour, assistant_message, parts};
-use crate::content_text;
-use crate::digest::digest;
+use super::{Flavour, assistant_message, losses, parts};
 use crate::fallback_tools::{self, RenderedResult};
 use crate::history::turns;
 use crate::history::turns::result_of;
 use crate::json::{media, raw_of, text_of_content};
-use crate::{History, Report};
+use crate::{History, Report, content_text};
 
 /// Writes a history in its original envelope, or as a list of messages.
 pub(super) fn write_history(flavour: Flavour, history: &History) -> (Value, Report) {
@@ -50,6 +48,8 @@ pub(super) struct MessageWriter {
     without_id: HashSet<String>,
     /// Images to show after the results.
     images: Vec<(String, Media)>,
+    /// Messages of the user with images of the model, whose calls must be answered first.
+    model_media: Vec<Value>,
     /// The last message is an assistant message that can be extended.
     is_assistant_open: bool,
 }
@@ -67,6 +67,7 @@ impl MessageWriter {
             answered: HashSet::new(),
             without_id: HashSet::new(),
             images: Vec::new(),
+            model_media: Vec::new(),
             is_assistant_open: false,
         }
     }
@@ -80,6 +81,27 @@ impl MessageWriter {
         let images = std::mem::take(&mut self.images);
         for message in result_images::write(self.flavour, &images) {
             self.items.push(message);
+        }
+        for message in std::mem::take(&mut self.model_media) {
+            self.push_bridge();
+            self.items.push(message);
+        }
+    }
+
+    /// Shows images of the model in a message of the user, after the results of its calls.
+    pub(super) fn push_model_media(&mut self, media: Vec<Value>) {
+        let item = json!({"role": "user", "content": media});
+        match self.unanswered.is_empty() {
+            true => self.push_user(item),
+            false => self.model_media.push(item),
+        }
+    }
+
+    /// Mistral rejects a message of the user directly after a tool message.
+    fn push_bridge(&mut self) {
+        let last = self.items.last().and_then(Value::as_object);
+        if self.flavour == Flavour::Mistral && last.is_some_and(is_result) {
+            self.items.push(result_images::bridge());
         }
     }
 
@@ -127,49 +149,17 @@ impl MessageWriter {
             return;
         }
         for id in unanswered {
-            self.report.preserved(
-                "the absence of a result",
-                format!("call {id}"),
-                "every call must be answered before the next message",
-                "as an error result",
-            );
-            let text = "Error (not executed): The history has no result of this call.";
+            let text = losses::missing_result(&id, &mut self.report);
             let item = json!({"role": "tool", "tool_call_id": id, "content": text});
             self.items.push(item);
         }
     }
 
-    /// Reports the envelope fields of another dialect; only instructions are kept, as a message.
+    /// Reports the envelope fields of another dialect.
     fn foreign_envelope(&mut self, history: &History) {
-        let has_system_message = history
-            .messages
-            .first()
-            .is_some_and(|message| message.role == Role::System);
         let why = "a list of messages has no request or response members";
-        for (name, value) in history.envelope.foreign_fields(self.flavour.dialect()) {
-            if has_system_message && name == "instructions" {
-                continue;
-            }
-            let instruction_fields = [
-                "system",
-                "instructions",
-                "systemInstruction",
-                "system_instruction",
-            ];
-            let text = crate::instructions::text(value)
-                .filter(|_| instruction_fields.contains(&name.as_str()));
-            let Some(text) = text else {
-                self.report
-                    .lost(format!("member `{name}`"), name.clone(), why);
-                continue;
-            };
-            self.report.preserved(
-                format!("member `{name}`"),
-                name.clone(),
-                why,
-                "as a system message",
-            );
-            self.push(json!({"role": "system", "content": text}));
+        for (name, _) in history.envelope.foreign_fields(self.flavour.dialect()) {
+            self.report.lost(format!("member `{name}`"), name, why);
         }
     }
 
@@ -177,14 +167,9 @@ impl MessageWriter {
         if self.repeat(message) {
             return;
         }
-        let mut rest = message.contents.as_slice();
-        let mut at = 0;
-        while !rest.is_empty() {
-            let path = format!("{path}.contents[{at}]");
-            let count = self.contents(message, rest, &path);
-            rest = rest.get(count..).unwrap_or_default();
-            at += count;
-        }
+        turns::for_each_run(message, path, |rest, path| {
+            self.contents(message, rest, path)
+        });
         if message.contents.is_empty() && raw_of(&message.meta, self.flavour.dialect()).is_none() {
             self.push_empty(message);
         }
@@ -257,7 +242,7 @@ impl MessageWriter {
     /// Writes one message from the leading contents and returns the number of contents used.
     fn contents(&mut self, message: &Message, rest: &[Content], path: &str) -> usize {
         if let Some(result) = result_of(&rest[0]) {
-            self.result(&result, &rest[0], message, path);
+            self.result(&result, message, path);
             return 1;
         }
         let count = rest
@@ -288,25 +273,11 @@ impl MessageWriter {
         if let Some(id) = self.ids.get(&own) {
             return id.clone();
         }
-        let id = synthetic_id(self.flavour, &own, &self.ids);
-        let why = match self.flavour {
-            Flavour::Mistral | Flavour::Conversations => "ids consist of nine letters and digits",
-            Flavour::Functions | Flavour::Inline => "ids are limited to 40 characters",
-        };
-        let how = format!("as `{id}`, which cannot be mapped back");
-        self.report.preserved(format!("id `{own}`"), path, why, how);
-        self.ids.insert(own, id.clone());
-        id
+        losses::replaced_id(self.flavour, own, &mut self.ids, path, &mut self.report)
     }
 
     /// Writes the result of a call.
-    pub(super) fn result(
-        &mut self,
-        result: &ToolResult,
-        content: &Content,
-        message: &Message,
-        path: &str,
-    ) {
+    pub(super) fn result(&mut self, result: &ToolResult, message: &Message, path: &str) {
         let own = result.call_id().map_or("", CallId::as_str).to_owned();
         let id = self.ids.get(&own).cloned().unwrap_or(own);
         let mut rendered = fallback_tools::render_result(result);
@@ -321,7 +292,7 @@ impl MessageWriter {
             self.unanswered.remove(at);
         }
         add_addresses(self.flavour, &mut rendered, result, path, &mut self.report);
-        self.note_acknowledged(content, path);
+        losses::acknowledged(result, path, &mut self.report);
         let item = assistant_message::result(self, &id, &rendered, known.as_ref(), message);
         if self.flavour != Flavour::Inline {
             let shown = rendered
@@ -375,32 +346,12 @@ impl MessageWriter {
         self.push_user(json!({"role": "user", "content": content}));
     }
 
-    /// Appends a user or system message; Mistral rejects one directly after a tool message.
+    /// Appends a user or system message.
     pub(super) fn push_user(&mut self, item: Value) {
-        let after_tool = |items: &[Value]| {
-            items
-                .last()
-                .and_then(Value::as_object)
-                .is_some_and(is_result)
-        };
         self.answer_open();
         self.push_images();
-        if self.flavour == Flavour::Mistral && after_tool(&self.items) {
-            self.push(result_images::bridge());
-        }
+        self.push_bridge();
         self.push(item);
-    }
-
-    /// Reports acknowledged safety checks, which a function result cannot carry.
-    fn note_acknowledged(&mut self, content: &Content, path: &str) {
-        let Content::ComputerResult(result) = content else {
-            return;
-        };
-        for check in &result.acknowledged_safety_checks {
-            let what = format!("acknowledged safety check {}", check.id);
-            let why = "a function result has no field for it";
-            self.report.lost(what, path, why);
-        }
     }
 }
 
@@ -448,27 +399,4 @@ fn call_id(content: &Content) -> Option<String> {
 /// Whether two messages are equal apart from their metadata.
 fn same(one: &Message, other: &Message) -> bool {
     one.role == other.role && one.contents == other.contents
-}
-
-/// Derives an acceptable id from another id, deterministically.
-pub(crate) fn synthetic_id(flavour: Flavour, own: &str, taken: &HashMap<String, String>) -> String {
-    const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-    let prefix = match flavour {
-        Flavour::Mistral | Flavour::Conversations => "tc",
-        Flavour::Functions | Flavour::Inline => "call_tc",
-    };
-    let spelled = |mut number: u64| {
-        let mut id = prefix.to_owned();
-        for _ in 0..7 {
-            let digit = usize::try_from(number % 62).unwrap_or_default();
-            id.push(char::from(DIGITS[digit]));
-            number /= 62;
-        }
-        id
-    };
-    let free = |id: &String| !taken.values().any(|other| other == id);
-    (0..)
-        .map(|salt| spelled(digest(own, salt)))
-        .find(free)
-        .unwrap_or_default()
 }

@@ -5,7 +5,7 @@ use telechir_protocol::{Content, ErrorContent, Message, Meta, ModelTurn, UsageCo
 
 use super::Flavour;
 use super::decode::MessageReader;
-use crate::json::{Fields, kind, list, object, present, raw, text, text_of};
+use crate::json::{Fields, kind, list, names_of, object, present, raw, text, text_of};
 use crate::provider_error::ProviderError;
 use crate::settings::CHOICE;
 use crate::{DecodeError, Envelope, History, Report};
@@ -167,7 +167,7 @@ fn response_usage(flavour: Flavour, body: &Fields) -> Option<Content> {
     })
 }
 
-fn usage(flavour: Flavour, usage: &Fields) -> Content {
+pub(crate) fn usage(flavour: Flavour, usage: &Fields) -> Content {
     let count = |name: &str| usage.get(name).and_then(Value::as_u64);
     Content::Usage(UsageContent {
         input_token_count: count("prompt_tokens"),
@@ -344,10 +344,9 @@ fn missing_fields(body: &Fields) -> String {
     if text(body, "object") == Some("chat.completion.chunk") {
         return "expected a complete document, found a stream event".to_owned();
     }
-    let names: Vec<&str> = body.keys().take(6).map(String::as_str).collect();
     format!(
-        "expected `choices`, `messages` or `role`, found `{}`",
-        names.join("`, `")
+        "expected `choices`, `messages` or `role`, found {}",
+        names_of(body)
     )
 }
 

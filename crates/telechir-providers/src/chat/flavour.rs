@@ -2,6 +2,9 @@
 
 use telechir_protocol::Size;
 
+use crate::ScreenshotWhen;
+use crate::codec::ScreenshotRules;
+
 /// A variant of chat completions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flavour {
@@ -22,7 +25,7 @@ struct MaxImageSides {
 }
 
 impl Flavour {
-    pub(crate) fn dialect(self) -> &'static str {
+    pub(crate) const fn dialect(self) -> &'static str {
         match self {
             Self::Functions => "functions",
             Self::Inline => "functions-inline",
@@ -39,14 +42,16 @@ impl Flavour {
         }
     }
 
-    /// Whether this service understands unknown parts that a dialect retained. The two APIs of
-    /// Mistral have different parts.
-    pub(crate) fn accepts_unknown_of(self, dialect: &str) -> bool {
+    /// The dialects whose unknown parts this service understands. The two APIs of Mistral have
+    /// different parts.
+    pub(crate) const fn understands(self) -> &'static [&'static str] {
+        const COMPLETIONS: &[&str] = &[Flavour::Functions.dialect(), Flavour::Inline.dialect()];
+        const MISTRAL: &[&str] = &[Flavour::Mistral.dialect()];
+        const CONVERSATIONS: &[&str] = &[Flavour::Conversations.dialect()];
         match self {
-            Self::Functions | Self::Inline => {
-                [Self::Functions.dialect(), Self::Inline.dialect()].contains(&dialect)
-            }
-            Self::Mistral | Self::Conversations => dialect == self.dialect(),
+            Self::Functions | Self::Inline => COMPLETIONS,
+            Self::Mistral => MISTRAL,
+            Self::Conversations => CONVERSATIONS,
         }
     }
 
@@ -66,37 +71,43 @@ impl Flavour {
         }
     }
 
-    /// Maximum number of base64 characters in an image.
-    pub(crate) const fn image_base64(self) -> usize {
-        match self {
-            Self::Mistral | Self::Conversations => 10_000_000,
-            Self::Functions | Self::Inline => 20_000_000,
-        }
-    }
-
-    /// The largest size at which images are not downscaled. Mistral models process up to 1540
-    /// pixels per side (the oldest vision model 1024); most others reduce the short side to 768.
-    pub(crate) fn screenshot_size(self, model: Option<&str>, size: Size) -> Size {
-        let old = model.is_some_and(|model| model.contains("pixtral-12b"));
-        let limits = match self {
-            Self::Mistral | Self::Conversations if old => MaxImageSides {
-                long: 1024,
-                short: 1024,
-            },
-            Self::Mistral | Self::Conversations => MaxImageSides {
-                long: 1540,
-                short: 1540,
-            },
-            Self::Functions | Self::Inline => MaxImageSides {
-                long: 1366,
-                short: 768,
-            },
+    /// The screenshots that the service accepts. Many servers speak this format, and not all of them
+    /// decode WebP; no document names the formats of Mistral's `image_url`.
+    pub(crate) const fn screenshots(self) -> ScreenshotRules {
+        let completions = ScreenshotRules {
+            size: |_model, size| MaxImageSides::COMPLETIONS.shrink(size),
+            max_base64: 20_000_000,
+            accepts_webp: false,
+            when: ScreenshotWhen::LastOfBatch,
         };
-        limits.shrink(size)
+        match self {
+            Self::Functions | Self::Inline => completions,
+            Self::Mistral | Self::Conversations => ScreenshotRules {
+                size: |model, size| MaxImageSides::of_mistral(model).shrink(size),
+                max_base64: 10_000_000,
+                ..completions
+            },
+        }
     }
 }
 
 impl MaxImageSides {
+    /// Most models reduce the short side to 768 pixels.
+    const COMPLETIONS: Self = Self {
+        long: 1366,
+        short: 768,
+    };
+
+    /// Mistral's models process up to 1540 pixels per side, the oldest vision model 1024.
+    fn of_mistral(model: Option<&str>) -> Self {
+        let is_oldest = model.is_some_and(|model| model.contains("pixtral-12b"));
+        let side = if is_oldest { 1024 } else { 1540 };
+        Self {
+            long: side,
+            short: side,
+        }
+    }
+
     fn shrink(&self, size: Size) -> Size {
         let (long, short) = (
             size.width.max(size.height).max(1),
@@ -131,7 +142,7 @@ mod tests {
     #[test]
     fn an_image_shrinks_to_the_tighter_limit_and_never_grows() {
         let size = |flavour: Flavour, width, height| {
-            let size = flavour.screenshot_size(None, Size::new(width, height));
+            let size = (flavour.screenshots().size)(None, Size::new(width, height));
             (size.width, size.height)
         };
         assert_eq!(size(Flavour::Functions, 1024, 768), (1024, 768));

@@ -93,6 +93,9 @@ fn image(flavour: Flavour, part: &Fields) -> Option<Content> {
 /// The property with the format as it was written, if another form would be written.
 const FORM: &str = "form";
 
+/// The formats of OpenAI's part for sounds.
+const OPENAI_SOUNDS: [&str; 2] = ["mp3", "wav"];
+
 /// A sound: an object with its format or, in Mistral's API, base64 alone.
 fn audio(flavour: Flavour, part: &Fields) -> Option<Content> {
     let is_mistral = matches!(flavour, Flavour::Mistral | Flavour::Conversations);
@@ -108,7 +111,10 @@ fn audio(flavour: Flavour, part: &Fields) -> Option<Content> {
             format => format!("audio/{format}"),
         };
         let mut data = DataContent::from_base64(&media_type, text(sound, "data")?);
-        if is_mistral || sound_format(&media_type) != Some(format) {
+        if is_mistral
+            || !OPENAI_SOUNDS.contains(&format)
+            || sound_format(&media_type) != Some(format)
+        {
             let provider = flavour.provider();
             data.meta.set_property(provider, FORM, format.into());
         }
@@ -325,9 +331,18 @@ fn data_part(flavour: Flavour, data: &DataContent) -> Option<Value> {
     if kind.starts_with("image/") {
         return Some(image_part(flavour, &data.uri, &data.meta));
     }
-    if let Some(format) = sound_format(kind) {
+    let form = data.meta.property(flavour.provider(), FORM);
+    let is_part = |format: &&str| match flavour {
+        // Any other format is a file.
+        Flavour::Functions | Flavour::Inline => form.is_some() || OPENAI_SOUNDS.contains(format),
+        Flavour::Mistral | Flavour::Conversations => true,
+    };
+    if let Some(format) = sound_format(kind).filter(is_part) {
+        // Entries have no sounds.
+        if flavour == Flavour::Conversations && form.is_none() {
+            return None;
+        }
         let base64 = data.base64()?;
-        let form = data.meta.property(flavour.provider(), FORM);
         let audio = match (flavour, form) {
             (Flavour::Mistral | Flavour::Conversations, None) => base64.into(),
             (_, Some(format)) => json!({"data": base64, "format": format}),

@@ -1,7 +1,7 @@
 //! Encodes the results of a turn: one tool message per call in call order, then their images.
 
 use serde_json::json;
-use telechir_protocol::{AnsweredTurn, CallId, Content, Message, Role, ToolCall};
+use telechir_protocol::{AnsweredTurn, CallId, Content, Message, Role};
 
 use super::Flavour;
 use super::call;
@@ -16,7 +16,7 @@ pub(super) fn encode_results(flavour: Flavour, turn: &AnsweredTurn) -> EncodedRe
     let mut writer = MessageWriter::new(flavour);
     let pairs: Vec<_> = turn
         .pairs()
-        .map(|(call, result)| (content_of(call), result))
+        .map(|(call, result)| (call.into_content(), result))
         .collect();
     for (content, result) in &pairs {
         let id = result.call_id().map_or("", CallId::as_str).to_owned();
@@ -42,8 +42,7 @@ pub(super) fn encode_results(flavour: Flavour, turn: &AnsweredTurn) -> EncodedRe
                 .set_property(flavour.provider(), MEMBERS, members);
         }
         let path = format!("call {}", result.call_id().map_or("", CallId::as_str));
-        let content = (*result).clone().into_content();
-        writer.result(result, &content, &message, &path);
+        writer.result(result, &message, &path);
     }
     let (items, report) = writer.finish();
     let listed = pairs
@@ -62,13 +61,4 @@ fn listed_call(flavour: Flavour, content: &Content) -> Option<(String, String)> 
     let (id, _) = fallback_tools::call_info(content).filter(|_| form == CONTENT_LIST)?;
     let called = fallback_tools::to_function_call(content)?;
     Some((id?.to_owned(), called.name))
-}
-
-fn content_of(call: ToolCall) -> Content {
-    match call {
-        ToolCall::Computer(call) => Content::ComputerCall(call),
-        ToolCall::Shell(call) => Content::ShellCall(call),
-        ToolCall::Edit(call) => Content::EditCall(call),
-        ToolCall::Function(call) => Content::FunctionCall(call),
-    }
 }

@@ -16,7 +16,7 @@ pub(crate) use self::content::join as join_parts;
 use self::ollama::OllamaBuilder;
 use crate::StreamError;
 use crate::json::{Fields, list, object, present, some_text};
-use crate::precision::RoundedNumbers;
+use crate::precision::ParsingLosses;
 use crate::provider_error::ProviderError;
 use crate::stream::{CallDelta, Delta, EventAssembler};
 
@@ -92,21 +92,22 @@ impl EventAssembler for CompletionBuilder {
         self.is_done = true;
     }
 
-    fn finish(self, _: &mut RoundedNumbers) -> Result<Value, StreamError> {
+    fn finish(self, _: &mut ParsingLosses) -> Result<Value, StreamError> {
         if let Some(ollama) = self.ollama {
             return ollama.finish();
         }
         let has_ended = self.is_done || self.usage.count == 1 && self.usage.last == self.number;
-        let missing = |missing: String| StreamError::Truncated { missing };
         if self.choices.is_empty() {
-            return Err(missing("no choice received".to_owned()));
+            return Err(StreamError::truncated("no choice received"));
         }
         let mut choices = Vec::new();
         for (index, choice) in self.choices {
             // Some services give no reason.
             let finish = choice.finish.clone();
             if finish.is_none() && !has_ended {
-                return Err(missing(format!("choice {index} has no `finish_reason`")));
+                return Err(StreamError::truncated(format!(
+                    "choice {index} has no `finish_reason`"
+                )));
             }
             choices.push(choice.into_value(index, finish)?);
         }
@@ -119,10 +120,7 @@ impl EventAssembler for CompletionBuilder {
 
 impl CompletionBuilder {
     fn bad(&self, problem: &str) -> StreamError {
-        StreamError::BadEvent {
-            number: self.number,
-            problem: problem.to_owned(),
-        }
+        StreamError::bad_event(self.number, problem)
     }
 
     fn choice(&mut self, value: Value) -> Result<Vec<Delta>, StreamError> {

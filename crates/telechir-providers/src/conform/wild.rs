@@ -3,6 +3,7 @@
 
 use std::any::Any;
 use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde::Serialize;
@@ -11,7 +12,9 @@ use telechir_protocol::{Content, Message};
 
 use super::check::difference;
 use super::recognize::DocumentKind;
-use crate::survival::{self, Fault, Finding, FollowedTranslation};
+use crate::survival::{
+    self, Change, ChangedDocument, Fault, Finding, FollowedTranslation, TranslationScope,
+};
 use crate::{DecodeError, Dialect};
 
 /// The results of one document.
@@ -55,6 +58,38 @@ impl PairReport {
     }
 }
 
+impl WildReport {
+    /// Changes a request or response in one place after the other and translates all of it, as
+    /// `--envelope` does: adds a member that nobody knows to every object, and an unusual value in
+    /// place of every value. A change that is lost without an entry is a finding of its pair. Each
+    /// change goes to one dialect, another one for each path and document.
+    pub fn follow_changes(&mut self, dialect: Dialect, document: &Value) {
+        let is_complete = matches!(self.kind, DocumentKind::Request | DocumentKind::Response);
+        if !is_complete || self.is_provider_error || self.refused.is_some() || self.pairs.is_empty()
+        {
+            return;
+        }
+        let changed = ChangedDocument::new(dialect, TranslationScope::Document, document);
+        let bytes = document.to_string().len();
+        let mut paths = HashSet::new();
+        for change in Change::all(document) {
+            let mut hasher = DefaultHasher::new();
+            (change.path(), bytes).hash(&mut hasher);
+            if !paths.insert(change.path()) {
+                continue;
+            }
+            let count = u64::try_from(self.pairs.len()).unwrap_or(u64::MAX);
+            let at = usize::try_from(hasher.finish() % count).unwrap_or_default();
+            let pair = &mut self.pairs[at];
+            let Ok(to) = pair.to.parse() else { continue };
+            match catch_unwind(AssertUnwindSafe(|| changed.follow(&change, to))) {
+                Ok(finding) => pair.findings.extend(finding),
+                Err(panic) => pair.crash = Some(crash(&*panic)),
+            }
+        }
+    }
+}
+
 /// Assembles the response of a stream.
 ///
 /// # Errors
@@ -71,6 +106,16 @@ pub(super) fn assemble(dialect: Dialect, stream: &[u8]) -> Result<Value, String>
 
 /// Checks one document against all other dialects.
 pub fn check_document(dialect: Dialect, kind: DocumentKind, document: &Value) -> WildReport {
+    check_document_with(dialect, kind, document, &mut |_, _| {})
+}
+
+/// The same, and passes each translated document to `inspect` with its dialect.
+pub fn check_document_with(
+    dialect: Dialect,
+    kind: DocumentKind,
+    document: &Value,
+    inspect: &mut dyn FnMut(Dialect, &Value),
+) -> WildReport {
     let mut report = WildReport {
         dialect: dialect.name().to_owned(),
         kind,
@@ -101,6 +146,9 @@ pub fn check_document(dialect: Dialect, kind: DocumentKind, document: &Value) ->
         if to == dialect {
             report.difference = difference_of(document, followed);
         } else {
+            if let Ok(Ok((written, _))) = followed.as_ref().map(|followed| &followed.written) {
+                inspect(to, written);
+            }
             report
                 .pairs
                 .push(pair((dialect, to), document, &source, followed));
@@ -190,7 +238,9 @@ fn arrived(
         .messages
         .iter()
         .flat_map(|message| &message.contents);
-    if have_the_same_parts(from, to) {
+    // Their contents hold the original JSON.
+    let holds_original = matches!(to, Dialect::AgentFramework | Dialect::Neutral);
+    if holds_original || have_the_same_parts(from, to) {
         return problems;
     }
     for content in contents {
@@ -207,8 +257,9 @@ fn arrived(
     problems
 }
 
-/// Whether one dialect's unknown parts may be the other's. Agent Framework carries any content.
-fn have_the_same_parts(from: Dialect, to: Dialect) -> bool {
+/// Whether one dialect's unknown parts and members may be the other's, because a provider has both:
+/// they pass unchanged.
+pub fn have_the_same_parts(from: Dialect, to: Dialect) -> bool {
     let anthropic = [
         Dialect::AnthropicMessages,
         Dialect::BedrockMessages,
@@ -216,9 +267,7 @@ fn have_the_same_parts(from: Dialect, to: Dialect) -> bool {
     ];
     let chat = [Dialect::Functions, Dialect::FunctionsInline];
     let family = |dialects: &[Dialect]| dialects.contains(&from) && dialects.contains(&to);
-    // Their contents hold the original JSON.
-    let holds_original = matches!(to, Dialect::AgentFramework | Dialect::Neutral);
-    family(&anthropic) || family(&chat) || holds_original
+    family(&anthropic) || family(&chat)
 }
 
 fn has_object(value: &Value, object: &Map<String, Value>) -> bool {

@@ -1,6 +1,7 @@
 //! Tests of requests, stop reasons and the removal of old images.
 
 use serde_json::{Value, json};
+use telechir_protocol::{Failure, FailureKind, ShellResult, ToolCall, ToolResult};
 
 use super::Conversation;
 use crate::{Dialect, ImageLimit, ProviderError, RequestOptions, StopReason};
@@ -136,7 +137,7 @@ fn openai_stop(body: &Value) -> StopReason {
     let output: Vec<Value> = body["output"].as_array().cloned().unwrap_or_default();
     Dialect::OpenaiResponses
         .codec()
-        .chat_api()
+        .chat_api
         .unwrap()
         .failure(body)
         .unwrap_or_else(|| {
@@ -144,10 +145,9 @@ fn openai_stop(body: &Value) -> StopReason {
             let calls = output.iter().any(|item| item["type"] == "computer_call");
             Dialect::OpenaiResponses
                 .codec()
-                .chat_api()
+                .chat_api
                 .unwrap()
                 .push_response(body, calls, &mut items)
-                .0
         })
 }
 
@@ -196,10 +196,9 @@ fn distinguishes_the_stop_reasons_of_anthropic_and_runs_no_call_of_a_truncated_r
         let body = json!({"stop_reason": reason, "content": []});
         Dialect::AnthropicMessages
             .codec()
-            .chat_api()
+            .chat_api
             .unwrap()
             .push_response(&body, calls, &mut Vec::new())
-            .0
     };
     assert_eq!(stop("tool_use", true), StopReason::Calls);
     assert_eq!(stop("end_turn", false), StopReason::Done);
@@ -276,4 +275,81 @@ fn reads_the_error_bodies_of_aws() {
         assert!(error.is_context_exceeded(), "{message_text}");
     }
     assert_eq!(ProviderError::from_body(br#"{"output":{}}"#), None);
+}
+
+/// The next request after a response with two calls of one id, whose results are errors.
+fn after_repeated_calls(dialect: Dialect, response: &Value) -> Value {
+    let mut conversation = conversation(dialect);
+    let received = conversation.push_response(response.to_string().as_bytes());
+    let received = received.unwrap();
+    let calls = received.turn.calls();
+    let exceptions = calls.iter().map(|call| {
+        let ToolCall::Shell(call) = call else {
+            panic!("{dialect}: {call:?}");
+        };
+        call.exception.is_some()
+    });
+    // The first is executed, and none twice.
+    assert_eq!(exceptions.collect::<Vec<_>>(), [false, true], "{dialect}");
+    let reported = received.report.losses.iter();
+    let reported = reported.filter(|loss| loss.what.contains("twice_1"));
+    assert_eq!(reported.count(), 1, "{dialect}: {:?}", received.report);
+    let results = calls.iter().map(|call| {
+        ToolResult::Shell(ShellResult {
+            error: Some(Failure::new(FailureKind::Device, "No.")),
+            ..ShellResult::new(call.call_id().unwrap().clone(), Vec::new())
+        })
+    });
+    let answered = received.turn.clone().answer(results.collect()).unwrap();
+    let report = conversation.push_results(&answered).unwrap();
+    assert!(report.is_lossless(), "{dialect}: {report:?}");
+    conversation.request().body
+}
+
+#[test]
+fn calls_that_repeat_an_id_are_sent_again_with_ids_and_results_of_their_own() {
+    let ids = |body: &Value, field: &str| -> Vec<String> {
+        let (text, start) = (body.to_string(), format!("\"{field}\":\""));
+        let found = text.split(start.as_str()).skip(1);
+        let found = found.filter_map(|rest| rest.split('"').next());
+        let mut ids: Vec<String> = found
+            .filter(|id| id.starts_with("twice_1"))
+            .map(str::to_owned)
+            .collect();
+        ids.sort();
+        ids
+    };
+    // Two equal calls, and two that only have the id in common.
+    for second in ["ls", "pwd"] {
+        let call = |command: &str| json!({"type": "tool_use", "id": "twice_1", "name": "bash", "input": {"command": command}});
+        let response = json!({"type": "message", "role": "assistant", "stop_reason": "tool_use",
+            "content": [call("ls"), call(second)]});
+        for dialect in [
+            Dialect::AnthropicMessages,
+            Dialect::BedrockMessages,
+            Dialect::BedrockInvoke,
+        ] {
+            let body = after_repeated_calls(dialect, &response);
+            assert_eq!(ids(&body, "id"), ["twice_1", "twice_1-2"], "{dialect}");
+            assert_eq!(
+                ids(&body, "tool_use_id"),
+                ["twice_1", "twice_1-2"],
+                "{dialect}"
+            );
+        }
+        let call = |command: &str| {
+            json!({"type": "shell_call", "id": "sh_1", "call_id": "twice_1", "status": "completed",
+                "action": {"commands": [command], "timeout_ms": null, "max_output_length": null}})
+        };
+        let response = json!({"id": "resp_1", "object": "response", "status": "completed",
+            "output": [call("ls"), call(second)]});
+        let body = after_repeated_calls(Dialect::OpenaiResponses, &response);
+        let expected = ["twice_1", "twice_1", "twice_1-2", "twice_1-2"];
+        assert_eq!(ids(&body, "call_id"), expected);
+        let call = |command: &str| json!({"toolUse": {"toolUseId": "twice_1", "name": "bash", "input": {"command": command}}});
+        let response = json!({"output": {"message": {"role": "assistant",
+            "content": [call("ls"), call(second)]}}, "stopReason": "tool_use"});
+        let body = after_repeated_calls(Dialect::BedrockConverse, &response);
+        assert_eq!(ids(&body, "toolUseId"), expected);
+    }
 }

@@ -1,9 +1,14 @@
 //! Actions that a model must not use, by their names in any vocabulary.
 
-use telechir_protocol::{Button, ClickCount, Tool, normalize_action_type};
+use std::collections::{BTreeSet, HashSet};
+
+use telechir_protocol::{
+    Button, ClickCount, ComputerUseTool, Environment, Tool, normalize_action_type,
+};
 
 use super::Declared;
-use crate::{Declaration, Report, ToolOffer};
+use crate::declaration::{RefuseTool, end_declaration, tool_location};
+use crate::{Report, ToolOffer};
 
 /// Types of actions whose classes start with `CU`, if they differ from all other names.
 const CLASS_TYPES: [&str; 7] = [
@@ -46,34 +51,56 @@ fn plain(name: &str) -> &str {
 
 /// Reports exclusions of a part of an action, such as one button, that change nothing.
 pub(super) fn report_ignored(
-    codec: &impl Fn(&ToolOffer) -> Declared,
-    offer: &ToolOffer,
-    declaration: &Declaration,
+    codec: &impl Fn(&ToolOffer, RefuseTool<'_>) -> Declared,
+    declared: &[(usize, &Tool)],
+    model: Option<&String>,
     report: &mut Report,
 ) {
-    for (at, tool) in offer.tools.iter().enumerate() {
+    let declare = |tools: Vec<Tool>| {
+        let model = model.cloned();
+        codec(&ToolOffer { tools, model }, &mut end_declaration)
+    };
+    let is_screen = |tool: &Tool| matches!(tool, Tool::ComputerUse(tool) if tool.environment != Some(Environment::Browser));
+    let mut tools = declared.iter().map(|(_, tool)| *tool);
+    let screen = tools.find(|tool| is_screen(tool));
+    let words = report_words(report);
+    for (at, tool) in declared {
         let Tool::ComputerUse(computer) = tool else {
             continue;
         };
-        for name in &computer.excluded_actions {
-            let is_part = normalize_action_type(name).action != name;
-            let is_reported = report
-                .losses
-                .iter()
-                .any(|loss| loss.what.contains(name.as_str()));
-            if !is_part || is_reported {
-                continue;
-            }
+        // Beside a screen, a browser may be declared differently.
+        let beside = screen.filter(|_| !is_screen(tool));
+        let parts: BTreeSet<&String> = computer
+            .excluded_actions
+            .iter()
+            .filter(|name| normalize_action_type(name).action != name.as_str())
+            .filter(|name| !words.contains(name.as_str()))
+            .collect();
+        let with = |computer: ComputerUseTool| {
+            let tools = beside.cloned().into_iter();
+            declare(tools.chain([Tool::ComputerUse(computer)]).collect()).ok()
+        };
+        let Some((declaration, _)) = (!parts.is_empty())
+            .then(|| with(computer.clone()))
+            .flatten()
+        else {
+            continue;
+        };
+        for name in parts {
             let mut computer = computer.clone();
             computer.excluded_actions.retain(|other| other != name);
-            let mut without = offer.clone();
-            if let Some(tool) = without.tools.get_mut(at) {
-                *tool = Tool::ComputerUse(computer);
-            }
-            if codec(&without).is_ok_and(|(other, _)| other == *declaration) {
+            if with(computer).is_some_and(|(other, _)| other == declaration) {
                 let why = "the tool cannot exclude a part of an action";
-                report.lost(format!("exclusion of {name}"), format!("tools[{at}]"), why);
+                report.lost(format!("exclusion of {name}"), tool_location(*at), why);
             }
         }
     }
+}
+
+/// The words of all entries, as names of actions are written.
+fn report_words(report: &Report) -> HashSet<String> {
+    let is_separator = |c: char| !c.is_alphanumeric() && c != '_';
+    let texts = report.losses.iter().map(|loss| loss.what.as_str());
+    let words = texts.flat_map(|text| text.split(is_separator));
+    words.map(str::to_owned).collect()
 }

@@ -1,9 +1,12 @@
 //! The settings of a tool: those without a provider belong to the one that it is declared to.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 use telechir_protocol::Tool;
 
-use crate::declaration::PROVIDERS;
+use crate::declaration::{PROVIDERS, tool_location};
+use crate::phrases::occurring;
 use crate::{Declaration, Report};
 
 /// Settings that only one provider has, so that they are not sent to another.
@@ -72,6 +75,23 @@ pub(crate) fn of_mut(tool: &mut Tool) -> Option<&mut Map<String, Value>> {
     }
 }
 
+/// The same without the right to change them.
+fn of(tool: &Tool) -> Option<&Map<String, Value>> {
+    match tool {
+        Tool::ComputerUse(tool) => Some(&tool.additional_properties),
+        Tool::Shell(tool) => Some(&tool.additional_properties),
+        Tool::Function(tool) => Some(&tool.additional_properties),
+        Tool::Hosted(tool) => Some(&tool.additional_properties),
+        Tool::ImageGeneration {
+            additional_properties,
+        }
+        | Tool::CodeInterpreter {
+            additional_properties,
+        } => Some(additional_properties),
+        Tool::Raw(_) => None,
+    }
+}
+
 /// Moves settings without a provider to `provider`, whose own settings win.
 pub(super) fn assign(tool: &mut Tool, provider: &str, path: &str, report: &mut Report) {
     // A hosted MCP server has an approval mode of its own.
@@ -110,46 +130,56 @@ pub(super) fn assign(tool: &mut Tool, provider: &str, path: &str, report: &mut R
     }
 }
 
-/// Reports the settings of a tool that its declaration does not contain.
+/// Reports the settings of tools that no part of the declaration contains.
 pub(super) fn report_unused(
-    tool: &Tool,
+    tools: &[(usize, &Tool)],
     provider: &str,
     declaration: &Declaration,
-    path: &str,
     report: &mut Report,
 ) {
-    let mut tool = tool.clone();
-    let settings = of_mut(&mut tool).and_then(|settings| settings.shift_remove(provider));
-    let Some(Value::Object(settings)) = settings else {
-        return;
-    };
-    for name in settings.keys() {
-        let in_tools = declaration.tools.iter().any(|tool| has_member(tool, name));
-        let in_body = declaration
-            .body
-            .values()
-            .any(|value| has_member(value, name));
-        let is_reported = || {
-            report
-                .losses
-                .iter()
-                .any(|loss| loss.what.contains(name.as_str()))
-        };
-        if !in_tools && !in_body && !is_reported() {
+    let mut declared = HashSet::new();
+    for value in declaration.tools.iter().chain(declaration.body.values()) {
+        collect_members(value, &mut declared);
+    }
+    let settings = tools.iter().flat_map(|(at, tool)| {
+        let own = of(tool).and_then(|settings| settings.get(provider)?.as_object());
+        own.into_iter().flat_map(Map::keys).map(|name| (*at, name))
+    });
+    let unused: Vec<(usize, &String)> = settings
+        .filter(|(_, name)| !declared.contains(&plain(name)))
+        .collect();
+    let names: Vec<&str> = unused.iter().map(|(_, name)| name.as_str()).collect();
+    let entries: Vec<&str> = report
+        .losses
+        .iter()
+        .map(|loss| loss.what.as_str())
+        .collect();
+    let is_reported = occurring(&names, &entries.join("\0"), |_, _| true);
+    for ((at, name), is_reported) in unused.into_iter().zip(is_reported) {
+        if !is_reported {
             let why = "the tool's declaration has no such setting";
-            report.lost(format!("setting `{name}`"), path, why);
+            report.lost(format!("setting `{name}`"), tool_location(at), why);
         }
     }
 }
 
-/// Whether any object inside a value has a member of this name, in snake or camel case.
-fn has_member(value: &Value, name: &str) -> bool {
-    let plain = |name: &str| name.replace('_', "").to_lowercase();
+/// Adds the names of all members inside a value.
+fn collect_members(value: &Value, names: &mut HashSet<String>) {
+    #[cfg(test)]
+    crate::phrases::steps::add(1);
     match value {
-        Value::Object(members) => members
-            .iter()
-            .any(|(member, value)| plain(member) == plain(name) || has_member(value, name)),
-        Value::Array(items) => items.iter().any(|item| has_member(item, name)),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+        Value::Object(members) => {
+            for (name, value) in members {
+                names.insert(plain(name));
+                collect_members(value, names);
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect_members(item, names)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
+}
+
+/// A name that is the same in snake and camel case.
+fn plain(name: &str) -> String {
+    name.replace('_', "").to_lowercase()
 }

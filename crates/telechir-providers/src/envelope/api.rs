@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::Dialect;
 use crate::provider_error::ProviderError;
-use crate::{Dialect, anthropic};
 
 /// The form of a dialect's requests and responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,14 +128,6 @@ impl Api {
             }
             Self::Generate => Some(format!("/models/{model}:generateContent")),
             _ => None,
-        }
-    }
-
-    /// The name that the codec of `dialect` gives its own envelopes.
-    pub(super) fn envelope_dialect(dialect: Dialect) -> &'static str {
-        match dialect {
-            Dialect::BedrockMessages => anthropic::DIALECT,
-            other => other.name(),
         }
     }
 

@@ -83,10 +83,37 @@ pub(super) fn read(api: Api, members: &mut Members) -> ToolChoice {
     choice.mode = members
         .get(choice.pointer)
         .and_then(|value| mode(api, value));
-    if choice.mode.is_some() {
-        members.take(choice.pointer);
+    if let Some(mode) = &choice.mode {
+        members.take_understood(choice.pointer, &|name, value| mode.has(name, value));
     }
     choice
+}
+
+impl ChoiceMode {
+    /// Whether the mode holds a value of the member that it was read from.
+    fn has(&self, member: &str, value: &Value) -> bool {
+        /// Types of choices and of the tools in them.
+        const KINDS: [&str; 4] = ["tool", "function", "allowed_tools", "custom"];
+        let Some(text) = value.as_str() else {
+            // Converse's `{"auto": {}}`.
+            return *value == json!({});
+        };
+        let is_name = match self {
+            Self::Named(name) => name == text || own_names(name).contains(&text),
+            Self::Allowed { names, .. } => names.iter().any(|name| name == text),
+            Self::Auto | Self::None | Self::Required => false,
+        };
+        let is_word = !matches!(member, "name" | "allowedFunctionNames")
+            && (KINDS.contains(&text) || word_mode(&text.to_lowercase()).is_some());
+        is_name || is_word
+    }
+}
+
+/// All names of a provider's own tool, by the name of our function.
+fn own_names(function: &str) -> Vec<&'static str> {
+    let own = OWN_TOOLS.iter().filter(|(_, _, name)| *name == function);
+    own.flat_map(|(anthropic, openai, name)| [*anthropic, *openai, *name])
+        .collect()
 }
 
 fn mode(api: Api, value: &Value) -> Option<ChoiceMode> {

@@ -116,10 +116,14 @@ fn rows(api: Api) -> &'static [FinishRow] {
     }
 }
 
-/// The reason that a provider's word names.
-pub(super) fn read(api: Api, word: &str) -> Finish {
-    let row = rows(api).iter().find(|(_, name)| *name == word);
-    row.map_or(Other, |(finish, _)| *finish)
+/// The reason that a provider's word names, and whether it is the provider's main word for it: one
+/// that says more, or that nobody knows, is not exact.
+pub(super) fn read(api: Api, word: &str) -> (Finish, bool) {
+    let Some((finish, _)) = rows(api).iter().find(|(_, name)| *name == word) else {
+        return (Other, false);
+    };
+    let main = rows(api).iter().find(|(other, _)| other == finish);
+    (*finish, main.is_some_and(|(_, name)| *name == word))
 }
 
 /// The provider's word, and whether it says the same.

@@ -47,13 +47,13 @@ pub(super) fn read(api: Api, members: &mut Members) -> Option<FoundFormat> {
     let pointer = pointer(api);
     let found = |format| Some(FoundFormat { format, pointer });
     if api == Api::Generate {
-        return read_generate(members).and_then(found);
+        return read_generate(members);
     }
     let value = members.get(pointer)?;
     // Interactions takes a list with one format for each kind of output.
-    let value = match value {
-        Value::Array(list) if list.len() == 1 => &list[0],
-        one => one,
+    let (value, around) = match value {
+        Value::Array(list) if list.len() == 1 => (&list[0], format!("{pointer}/0")),
+        one => (one, pointer.to_owned()),
     };
     let text = |pointer: &str| value.pointer(pointer).and_then(Value::as_str);
     let schema_in = |parent: &str| {
@@ -65,11 +65,12 @@ pub(super) fn read(api: Api, members: &mut Members) -> Option<FoundFormat> {
             strict: member("strict").and_then(Value::as_bool),
         })
     };
-    let schema = match api {
-        Api::Converse => schema_in("/structure/jsonSchema"),
-        Api::Chat | Api::Mistral | Api::Conversations | Api::Framework => schema_in("/json_schema"),
-        _ => schema_in(""),
+    let inner = match api {
+        Api::Converse => "/structure/jsonSchema",
+        Api::Chat | Api::Mistral | Api::Conversations | Api::Framework => "/json_schema",
+        _ => "",
     };
+    let schema = schema_in(inner);
     let is_text = text("/type") == Some("text") && text("/mime_type") != Some("application/json");
     let is_json =
         text("/type") == Some("json_object") || text("/mime_type") == Some("application/json");
@@ -77,7 +78,17 @@ pub(super) fn read(api: Api, members: &mut Members) -> Option<FoundFormat> {
         .map(ResponseFormat::Schema)
         .or_else(|| is_json.then_some(ResponseFormat::Json));
     if format.is_some() || is_text {
-        members.take(pointer);
+        const TYPES: [&str; 3] = ["text", "json_object", "json_schema"];
+        members.take_constant(&format!("{around}/type"), &TYPES);
+        members.take_constant(&format!("{around}/mime_type"), &["application/json"]);
+    }
+    if matches!(format, Some(ResponseFormat::Schema(_))) {
+        members.take(&format!("{around}{inner}/schema"));
+        members.take_text(&format!("{around}{inner}/name"));
+        members.take_text(&format!("{around}{inner}/description"));
+        members.take_understood(&format!("{around}{inner}/strict"), &|_, value| {
+            value.is_boolean()
+        });
     }
     format.and_then(found)
 }
@@ -89,21 +100,28 @@ fn parsed(schema: &Value) -> Value {
     parsed.unwrap_or_else(|| schema.clone())
 }
 
-fn read_generate(members: &mut Members) -> Option<ResponseFormat> {
-    let mime = members.take_text("/generationConfig/responseMimeType");
+fn read_generate(members: &mut Members) -> Option<FoundFormat> {
+    const JSON_SCHEMA: &str = "/generationConfig/responseJsonSchema";
+    const SCHEMA: &str = "/generationConfig/responseSchema";
+    const MIME: &str = "/generationConfig/responseMimeType";
+    let is_json = members.text(MIME) == Some("application/json");
+    members.take_constant(MIME, &["application/json", "text/plain"]);
     let schema = members
-        .take("/generationConfig/responseJsonSchema")
-        .or_else(|| {
-            let schema = members.take("/generationConfig/responseSchema")?;
-            Some(lower_types(schema))
-        });
-    match (schema, mime.as_deref()) {
-        (Some(schema), _) => Some(ResponseFormat::Schema(FormatSchema {
-            schema,
-            ..FormatSchema::default()
-        })),
-        (None, Some("application/json")) => Some(ResponseFormat::Json),
-        (None, _) => None,
+        .take(JSON_SCHEMA)
+        .map(|schema| (schema, JSON_SCHEMA))
+        .or_else(|| Some((lower_types(members.take(SCHEMA)?), SCHEMA)));
+    match schema {
+        Some((schema, pointer)) => Some(FoundFormat {
+            format: ResponseFormat::Schema(FormatSchema {
+                schema,
+                ..FormatSchema::default()
+            }),
+            pointer,
+        }),
+        None => is_json.then_some(FoundFormat {
+            format: ResponseFormat::Json,
+            pointer: MIME,
+        }),
     }
 }
 
@@ -242,7 +260,11 @@ fn write_schema(
             let value = json!({"type": "json_schema", "json_schema": described});
             put(document, pointer(api), value);
         }
-        Api::Agents => report.lost("the format's schema", at, "agents have no such setting"),
+        Api::Agents => {
+            let member = at.rsplit('/').next().unwrap_or_default();
+            let what = format!("the schema in `{member}`");
+            report.lost(what, at, "agents have no such setting");
+        }
     }
     report_names(api, format, at, report);
 }

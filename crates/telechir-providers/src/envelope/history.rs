@@ -1,9 +1,8 @@
 //! The messages of a document, and what stands around them when only they are translated.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use telechir_protocol::{Content, Message, Role, TextContent};
 
-use super::api::Api;
 use super::{ThinkingTranslation, TranslatedDocument, TranslationError, TranslationOptions};
 use crate::settings::CHOICE;
 use crate::{Dialect, Envelope, History, Loss, Report, instructions};
@@ -13,30 +12,80 @@ use crate::{Dialect, Envelope, History, Loss, Report, instructions};
 pub struct SetAside {
     /// The dialect of the document.
     pub dialect: &'static str,
-    /// Names of the members, in the order of the document.
+    /// Names of the members, in the order of the document; `a[].b` for one in the entries of a list.
     pub members: Vec<String>,
+    /// Whether the first message holds the document's instructions.
+    pub has_instructions: bool,
 }
 
 impl SetAside {
-    /// One line of a report for all members. It is no loss: the messages were asked for.
-    pub fn note(&self) -> Loss {
-        Loss {
-            what: format!(
-                "settings around the messages: `{}`",
-                self.members.join("`, `")
-            ),
-            location: format!("around the messages ({})", self.dialect),
-            why: "only messages are translated; --envelope translates the settings, too".to_owned(),
-            preserved_as: None,
+    /// Takes the entries that are no losses out of a report, because only messages were asked for:
+    /// one for all members, and those about the role of the instructions.
+    pub fn take_notes(&self, report: &mut Report) -> Vec<Loss> {
+        let mut notes = Vec::new();
+        if !self.members.is_empty() {
+            notes.push(Loss {
+                what: format!(
+                    "settings around the messages: `{}`",
+                    self.members.join("`, `")
+                ),
+                location: format!("around the messages ({})", self.dialect),
+                why: "only messages are translated; --envelope translates the settings, too"
+                    .to_owned(),
+                preserved_as: None,
+            });
+        }
+        // A number or a repeated key of a member that was set aside.
+        let is_aside = |loss: &mut Loss| self.has(&loss.location);
+        notes.extend(report.losses.extract_if(.., is_aside));
+        if self.has_instructions {
+            let is_role = |loss: &mut Loss| {
+                loss.location == "messages[0]" || loss.location.starts_with("messages[0].")
+            };
+            let is_note = |loss: &mut Loss| {
+                is_role(loss)
+                    && loss.what.starts_with("instructions")
+                    && loss.preserved_as.is_some()
+            };
+            notes.extend(report.losses.extract_if(.., is_note));
+        }
+        notes
+    }
+
+    /// Whether the value at a JSON pointer was set aside.
+    fn has(&self, pointer: &str) -> bool {
+        let Some(path) = pointer.strip_prefix('/') else {
+            return false;
+        };
+        let mut names = path.split('/');
+        let mut name = names.next().unwrap_or_default().to_owned();
+        loop {
+            if self.members.contains(&name) {
+                return true;
+            }
+            match names.next() {
+                None => return false,
+                Some(at) if at.bytes().all(|byte| byte.is_ascii_digit()) => name.push_str("[]"),
+                Some(inner) => {
+                    name.push('.');
+                    name.push_str(inner);
+                }
+            }
         }
     }
 }
 
 impl History {
-    /// Takes away the members around the messages that belong to another dialect than `to`, except
-    /// for instructions, which are messages there.
+    /// Takes away the members around the messages that belong to another dialect than `to`.
+    /// Instructions become the first message.
     pub fn set_envelope_aside(&mut self, to: Dialect) -> Option<SetAside> {
-        let own = Api::envelope_dialect(to);
+        let own = to.envelope_dialect();
+        let is_foreign = matches!(&self.envelope, Envelope::Object { dialect, .. }
+            if *dialect != own && *dialect != to.name());
+        let left = match is_foreign {
+            true => instructions::move_to_messages(self, own),
+            false => return None,
+        };
         let Envelope::Object {
             dialect,
             member,
@@ -45,23 +94,23 @@ impl History {
         else {
             return None;
         };
-        if *dialect == own || *dialect == to.name() {
-            return None;
-        }
         let (dialect, member) = (*dialect, *member);
-        let is_instruction = |name: &str| name == member || instructions::MEMBERS.contains(&name);
-        let aside = rest
-            .iter()
-            .filter(|(name, value)| !is_instruction(name) && !value.is_null());
+        let around = rest.shift_remove(member);
+        let aside = rest.iter().filter(|(_, value)| !value.is_null());
         let mut members: Vec<String> = aside.map(|(name, _)| name.clone()).collect();
-        let around_message = rest.get(member).into_iter().chain(choices(&self.messages));
+        let around_message = around.iter().chain(choices(&self.messages));
         members.extend(fields_of_entries(member, around_message));
-        let instructions = rest.iter().filter(|(name, _)| is_instruction(name));
-        let instructions: Map<String, Value> = instructions
-            .map(|(name, value)| (name.clone(), value.clone()))
+        let has_instructions = left.is_some();
+        members.extend(left.into_iter().flatten());
+        *rest = around
+            .into_iter()
+            .map(|value| (member.to_owned(), value))
             .collect();
-        *rest = instructions;
-        (!members.is_empty()).then_some(SetAside { dialect, members })
+        (has_instructions || !members.is_empty()).then_some(SetAside {
+            dialect,
+            members,
+            has_instructions,
+        })
     }
 
     /// Turns readable thinking into text, because no API accepts another's as thinking.
@@ -117,7 +166,7 @@ fn thinking_to_text(contents: &mut [Content], to: Dialect, location: &str, repor
             .meta
             .raw_representation
             .as_ref()
-            .is_some_and(|raw| raw.dialect == to.codec().raw_dialect());
+            .is_some_and(|raw| raw.dialect == to.codec().raw_dialect);
         let Some(text) = reasoning
             .text
             .as_ref()
@@ -128,7 +177,7 @@ fn thinking_to_text(contents: &mut [Content], to: Dialect, location: &str, repor
         let text = format!("<thinking>\n{text}\n</thinking>");
         report.preserved(
             "thinking",
-            format!("{location}.content[{at}]"),
+            format!("{location}.contents[{at}]"),
             "thinking of another provider cannot be sent as thinking",
             "as text between <thinking> tags",
         );
@@ -184,23 +233,25 @@ impl Instruction {
 const ANTHROPIC: &str = "anthropic";
 pub(super) const CACHE: &str = "cache_control";
 
-/// The leading instructions of a history, as texts; anything else in them is reported.
+/// Takes the leading instructions of a history: their texts, and the messages that they were in.
+/// What is not text is reported.
 pub(super) fn take_instructions(
     messages: &mut Vec<Message>,
     report: &mut Report,
-) -> Vec<Instruction> {
+) -> (Vec<Instruction>, Vec<Message>) {
     let is_system = |message: &Message| matches!(message.role, Role::System | Role::Developer);
     let count = messages
         .iter()
         .take_while(|message| is_system(message))
         .count();
     let mut texts = Vec::new();
-    for (at, message) in messages.drain(..count).enumerate() {
-        for content in message.contents {
+    let taken: Vec<Message> = messages.drain(..count).collect();
+    for (at, message) in taken.iter().enumerate() {
+        for content in &message.contents {
             match content {
                 Content::Text(text) => texts.push(Instruction {
                     cache: text.meta.property(ANTHROPIC, CACHE).cloned(),
-                    text: text.text,
+                    text: text.text.clone(),
                 }),
                 _ => report.lost(
                     "a part of the instructions that is not text",
@@ -210,5 +261,22 @@ pub(super) fn take_instructions(
             }
         }
     }
-    texts
+    (texts, taken)
+}
+
+/// Reports the members of a cache marker that Converse's cache points do not have, or the other way
+/// round.
+pub(super) fn report_cache_members(marker: &Value, pointer: &str, report: &mut Report) {
+    for (name, value) in marker.as_object().into_iter().flatten() {
+        let is_known = match name.as_str() {
+            "type" => matches!(value.as_str(), Some("ephemeral" | "default")),
+            "ttl" => true,
+            _ => value.is_null(),
+        };
+        if !is_known {
+            let why = "the target's cache markers have only a lifetime";
+            let what = format!("`{name}` of the cache marker: {value}");
+            report.lost(what, pointer, why);
+        }
+    }
 }

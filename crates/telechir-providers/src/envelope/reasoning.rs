@@ -13,8 +13,8 @@ pub(super) struct Reasoning {
     effort: Option<(String, &'static str)>,
     /// Maximum tokens of thinking.
     budget: Option<(u64, &'static str)>,
-    /// Whether the response shows summaries of the thinking.
-    summary: Option<(bool, &'static str)>,
+    /// How the response shows summaries of the thinking: `auto`, `concise`, `detailed` or `none`.
+    summary: Option<(&'static str, &'static str)>,
 }
 
 /// Google documents these budgets for the efforts of its OpenAI-compatible API.
@@ -71,6 +71,7 @@ pub(super) fn read(api: Api, members: &mut Members) -> Reasoning {
     }
     if api == Api::Generate
         && let Some(budget) = members.get(GOOGLE_BUDGET).and_then(Value::as_i64)
+        && budget >= -1
     {
         members.take(GOOGLE_BUDGET);
         match u64::try_from(budget) {
@@ -84,14 +85,25 @@ pub(super) fn read(api: Api, members: &mut Members) -> Reasoning {
         read_thinking(pointer, members, &mut reasoning);
     }
     if let Some(pointer) = summary_pointer(api)
-        && let Some(value) = members.take(pointer)
+        && let Some(summary) = members.get(pointer).and_then(summary)
     {
-        let is_shown =
-            !matches!(&value, Value::Bool(false)) && !matches!(value.as_str(), Some("none"));
-        reasoning.summary = Some((is_shown, pointer));
+        members.take(pointer);
+        reasoning.summary = Some((summary, pointer));
     }
     reasoning
 }
+
+fn summary(value: &Value) -> Option<&'static str> {
+    if let Some(is_shown) = value.as_bool() {
+        return Some(if is_shown { SHOWN } else { HIDDEN });
+    }
+    let word = value.as_str()?;
+    SUMMARIES.into_iter().find(|known| *known == word)
+}
+
+const SHOWN: &str = "auto";
+const HIDDEN: &str = "none";
+const SUMMARIES: [&str; 4] = [SHOWN, HIDDEN, "concise", "detailed"];
 
 fn read_thinking(pointer: &'static str, members: &mut Members, reasoning: &mut Reasoning) {
     let member = |name: &str| format!("{pointer}/{name}");
@@ -109,9 +121,13 @@ fn read_thinking(pointer: &'static str, members: &mut Members, reasoning: &mut R
     if budget.is_some() {
         members.take(&member("budget_tokens"));
     }
-    if let Some(display) = members.take_text(&member("display")) {
-        reasoning.summary = Some((display != "omitted", pointer));
-    }
+    let summary = match members.text(&member("display")) {
+        Some("omitted") => HIDDEN,
+        Some("summarized") => SHOWN,
+        _ => return,
+    };
+    members.take(&member("display"));
+    reasoning.summary = Some((summary, pointer));
 }
 
 pub(super) fn write(api: Api, reasoning: &Reasoning, document: &mut Value, report: &mut Report) {
@@ -128,19 +144,30 @@ pub(super) fn write(api: Api, reasoning: &Reasoning, document: &mut Value, repor
             report,
         );
     }
-    if let Some((is_shown, at)) = reasoning.summary {
-        match summary_pointer(api) {
-            Some(pointer) if api == Api::Generate => put(document, pointer, is_shown),
-            Some(pointer) if is_shown || api == Api::Interactions => {
-                put(document, pointer, if is_shown { "auto" } else { "none" });
-            }
-            Some(_) => {}
-            None if !is_shown => {}
-            None => {
-                let why = "the target has no such setting";
-                report.lost("summaries of the thinking", at, why);
-            }
+    if let Some((summary, at)) = reasoning.summary {
+        write_summary(api, summary, at, document, report);
+    }
+}
+
+fn write_summary(api: Api, summary: &str, at: &str, document: &mut Value, report: &mut Report) {
+    let what = format!("`{summary}` summaries of the thinking");
+    let is_shown = summary != HIDDEN;
+    let Some(pointer) = summary_pointer(api) else {
+        if is_shown {
+            report.lost(what, at, "the target has no such setting");
         }
+        return;
+    };
+    if api == Api::Generate {
+        put(document, pointer, is_shown);
+    } else if is_shown && api == Api::Interactions {
+        put(document, pointer, SHOWN);
+    } else if is_shown || api == Api::Interactions {
+        return put(document, pointer, summary);
+    }
+    if ![SHOWN, HIDDEN].contains(&summary) {
+        let why = "the target does not distinguish summaries";
+        report.preserved(what, at, why, format!("as `{SHOWN}`"));
     }
 }
 

@@ -8,11 +8,12 @@ use super::api::Api;
 use super::choice::{self, ToolChoice};
 use super::format::{self, FoundFormat};
 use super::history::{self, Instruction};
-use super::members::{Members, put};
+use super::members::{Members, name_at, put};
 use super::reasoning::{self, Reasoning};
 use super::settings::{self, FoundSetting, Setting};
 use super::tools::{self, ReadTool};
 use super::{ThinkingTranslation, TranslatedDocument, TranslationError, TranslationOptions};
+use crate::service_rules::SAMPLING;
 use crate::{Dialect, Envelope, History, Report, bedrock, google};
 
 /// Anthropic requires a limit; this is the one of a conversation without another.
@@ -71,9 +72,7 @@ fn read(api: Api, body: Value, report: &mut Report) -> RequestSettings {
     let choice = choice::read(api, &mut members);
     let format = format::read(api, &mut members);
     let reasoning = reasoning::read(api, &mut members);
-    for pointer in implied(api) {
-        members.take(pointer);
-    }
+    implied(api, &mut members);
     RequestSettings {
         settings,
         tools,
@@ -85,17 +84,48 @@ fn read(api: Api, body: Value, report: &mut Report) -> RequestSettings {
     }
 }
 
-/// Members that say nothing in another API: the version of this one, and how it stores.
-fn implied(api: Api) -> &'static [&'static str] {
+/// Takes values that say nothing in another API: the version of this one, and what others always do.
+fn implied(api: Api, members: &mut Members) {
+    let is_true = |_: &str, value: &Value| *value == Value::Bool(true);
     match api {
-        Api::Anthropic | Api::Invoke => &["/anthropic_version", "/anthropic_beta"],
-        Api::Responses => &["/store", "/include"],
-        Api::Interactions | Api::Conversations => &["/store"],
-        Api::Generate => &["/toolConfig/includeServerSideToolInvocations"],
-        Api::Agents => &["/inputText", "/sessionState"],
-        Api::Chat => &["/stream_options"],
-        _ => &[],
+        Api::Anthropic | Api::Invoke => {
+            members.take_constant("/anthropic_version", &[INVOKE_VERSION]);
+            members.take_understood("/anthropic_beta", &is_beta_of_tools);
+        }
+        Api::Converse => {
+            let betas = "/additionalModelRequestFields/anthropic_beta";
+            members.take_understood(betas, &is_beta_of_tools);
+        }
+        Api::Generate => {
+            let pointer = "/toolConfig/includeServerSideToolInvocations";
+            members.take_understood(pointer, &is_true);
+        }
+        Api::Agents => {
+            for pointer in AGENT_MESSAGES {
+                members.take(pointer);
+            }
+        }
+        Api::Chat => members.take_understood("/stream_options/include_usage", &is_true),
+        Api::Responses | Api::Interactions | Api::Mistral | Api::Conversations | Api::Framework => {
+        }
     }
+}
+
+/// The version of Anthropic's bodies for InvokeModel.
+const INVOKE_VERSION: &str = "bedrock-2023-05-31";
+
+/// What the codec reads of an agent's request.
+const AGENT_MESSAGES: [&str; 3] = [
+    "/inputText",
+    "/sessionState/invocationId",
+    "/sessionState/returnControlInvocationResults",
+];
+
+/// Whether a beta only makes a tool available, which the tool's declaration does elsewhere.
+fn is_beta_of_tools(_: &str, value: &Value) -> bool {
+    let prefixes = ["computer-use-", "code-execution-", "mcp-client-"];
+    let is_of_tools = |text: &str| prefixes.iter().any(|prefix| text.starts_with(prefix));
+    value.as_str().is_some_and(is_of_tools)
 }
 
 /// Instructions in a member that the codec leaves in the envelope: a text, or blocks of text.
@@ -103,29 +133,35 @@ fn system(api: Api, members: &mut Members, report: &mut Report) -> Vec<Instructi
     let Some(name) = api.system_member() else {
         return Vec::new();
     };
-    let value = members.take(&format!("/{name}"));
+    let pointer = format!("/{name}");
     if !matches!(api, Api::Anthropic | Api::Invoke | Api::Converse) {
+        members.take(&pointer);
         return Vec::new();
     }
-    let blocks = match value {
-        Some(Value::String(text)) => return vec![Instruction::new(text)],
-        Some(Value::Array(blocks)) => blocks,
-        _ => return Vec::new(),
-    };
+    if let Some(text) = members.take_text(&pointer) {
+        return vec![Instruction::new(text)];
+    }
+    let blocks = members.take_list(&pointer);
     let mut texts: Vec<Instruction> = Vec::new();
     for (at, block) in blocks.into_iter().enumerate() {
         let pointer = format!("/{name}/{at}");
         let Value::Object(block) = block else {
+            report.lost(format!("`{name}` {block}"), pointer, "it is not a block");
             continue;
         };
         for (member, value) in block {
             match (member.as_str(), value) {
                 ("text", Value::String(text)) => texts.push(Instruction::new(text)),
-                ("type", _) | (_, Value::Null) => {}
+                (_, Value::Null) => {}
+                ("type", kind) if kind == "text" => {}
                 (name @ (history::CACHE | "cachePoint"), marker) if !texts.is_empty() => {
                     let marker = match name {
                         history::CACHE => marker,
-                        _ => bedrock::cache_marker(&marker),
+                        _ => {
+                            let pointer = format!("{pointer}/{name}");
+                            history::report_cache_members(&marker, &pointer, report);
+                            bedrock::cache_marker(&marker)
+                        }
                     };
                     if let Some(last) = texts.last_mut() {
                         last.cache = Some(marker);
@@ -168,6 +204,8 @@ struct Written {
     messages: Vec<Message>,
     document: Value,
     system: Vec<Instruction>,
+    /// The messages that `system` was read from.
+    instructions: Vec<Message>,
     headers: Vec<(String, String)>,
     path: Option<String>,
     report: Report,
@@ -176,26 +214,30 @@ struct Written {
 impl Written {
     fn new(source: Api, to: Dialect, mut messages: Vec<Message>, mut report: Report) -> Self {
         let api = Api::of(to);
-        let system = match api.system_member() {
+        let (system, instructions) = match api.system_member() {
             Some(_) => history::take_instructions(&mut messages, &mut report),
             None if api == Api::Agents => {
-                let texts = history::take_instructions(&mut messages, &mut report);
+                let (texts, instructions) = history::take_instructions(&mut messages, &mut report);
                 let texts: Vec<String> = texts.into_iter().map(|text| text.text).collect();
                 if !texts.is_empty() {
                     let what = format!("instructions `{}`", texts.join("\n\n"));
                     let why = "an agent has its own instructions";
                     report.lost(what, source.instructions_pointer(), why);
                 }
-                Vec::new()
+                (Vec::new(), instructions)
             }
-            None => Vec::new(),
+            None => (Vec::new(), Vec::new()),
         };
-        let has_markers = matches!(api, Api::Anthropic | Api::Invoke | Api::Converse);
-        for text in system.iter().filter(|_| !has_markers) {
-            if let Some(marker) = &text.cache {
-                let what = format!("`cache_control` of the instructions: {marker}");
-                let why = "the target's instructions are text";
-                report.lost(what, source.instructions_pointer(), why);
+        for marker in system.iter().filter_map(|text| text.cache.as_ref()) {
+            let pointer = source.instructions_pointer();
+            match api {
+                Api::Anthropic | Api::Invoke => {}
+                Api::Converse => history::report_cache_members(marker, &pointer, &mut report),
+                _ => {
+                    let what = format!("`cache_control` of the instructions: {marker}");
+                    let why = "the target's instructions are text";
+                    report.lost(what, pointer, why);
+                }
             }
         }
         Self {
@@ -204,6 +246,7 @@ impl Written {
             messages,
             document: Value::Object(Map::new()),
             system,
+            instructions,
             headers: Vec::new(),
             path: None,
             report,
@@ -227,7 +270,7 @@ impl Written {
         let model = model.as_deref();
         let (document, report) = (&mut self.document, &mut self.report);
         if self.api == Api::Invoke {
-            put(document, "/anthropic_version", "bedrock-2023-05-31");
+            put(document, "/anthropic_version", INVOKE_VERSION);
         }
         let headers = &mut self.headers;
         tools::write(self.to, request.tools, model, document, headers, report);
@@ -237,9 +280,8 @@ impl Written {
         settings::write(self.api, &request.settings, document, report);
         self.required();
         for pointer in request.left {
-            let name = pointer.rsplit('/').next().unwrap_or_default().to_owned();
             let why = "the target has no such setting";
-            self.report.lost(format!("`{name}`"), pointer, why);
+            self.report.lost(name_at(&pointer), pointer, why);
         }
     }
 
@@ -300,15 +342,14 @@ impl Written {
                 }
             }
             Api::Responses => {
-                // Nothing is stored, as at the other providers.
-                put(&mut self.document, "/store", false);
+                self.not_stored();
                 put(
                     &mut self.document,
                     "/include",
                     json!(["reasoning.encrypted_content"]),
                 );
             }
-            Api::Interactions | Api::Conversations => put(&mut self.document, "/store", false),
+            Api::Interactions | Api::Conversations => self.not_stored(),
             Api::Generate => {
                 let tools = self.document.get("tools").and_then(Value::as_array);
                 if tools.is_some_and(|tools| google::combines_hosted_tools(tools)) {
@@ -344,9 +385,15 @@ impl Written {
         }
     }
 
+    /// Nothing is stored, as at the other providers, unless the request wants it.
+    fn not_stored(&mut self) {
+        if self.document.get("store").is_none() {
+            put(&mut self.document, "/store", false);
+        }
+    }
+
     /// The newest version of Anthropic's API rejects sampling, and only it has toolsets.
     fn sampling(&mut self) {
-        const SAMPLING: [&str; 3] = ["temperature", "top_p", "top_k"];
         let has = |name: &str| self.document.get(name).is_some();
         if !SAMPLING.iter().any(|name| has(name)) {
             return;
@@ -377,11 +424,11 @@ impl Written {
                 let member = api.messages_member();
                 rest.insert(member.to_owned(), Value::Null);
                 // The codec checks these against a version that the headers replace.
-                for name in ["temperature", "top_p", "top_k"] {
+                for name in SAMPLING {
                     rest.shift_remove(name);
                 }
                 Envelope::Object {
-                    dialect: Api::envelope_dialect(self.to),
+                    dialect: self.to.envelope_dialect(),
                     member,
                     rest,
                 }
@@ -391,6 +438,8 @@ impl Written {
         let (encoded, losses) = self.to.encode_history(&History { messages, envelope })?;
         self.report.absorb(losses);
         let document = self.close(source, encoded);
+        let to = self.to;
+        to.report_unwritten(&self.instructions, &document, &mut self.report);
         Ok(TranslatedDocument {
             document,
             headers: self.headers,
@@ -403,8 +452,7 @@ impl Written {
         if self.api == Api::Agents {
             if let Some(tools) = self.document.get("actionGroups") {
                 let how = "declare them when the agent is made: telechir tools prints them";
-                let names = tools.as_array().map_or(0, Vec::len);
-                let what = format!("{names} tool(s)");
+                let what = format!("tools {}", names_of_groups(tools).join(", "));
                 let why = "an agent's tools are not in its requests";
                 let pointer = source.tools_pointer();
                 self.report.preserved(what, pointer, why, how);
@@ -491,4 +539,22 @@ fn camel(name: &str) -> String {
         camel.push_str(letters.as_str());
     }
     camel
+}
+
+/// The names of an agent's action groups and of their functions.
+fn names_of_groups(groups: &Value) -> Vec<String> {
+    let mut names = Vec::new();
+    for group in groups.as_array().into_iter().flatten() {
+        let functions = group.pointer("/functionSchema/functions");
+        let functions = functions.and_then(Value::as_array).into_iter().flatten();
+        let mut of_group: Vec<&str> = functions
+            .filter_map(|function| function["name"].as_str())
+            .collect();
+        if of_group.is_empty() {
+            let signature = group["parentActionGroupSignature"].as_str();
+            of_group.extend(signature.or_else(|| group["actionGroupName"].as_str()));
+        }
+        names.extend(of_group.into_iter().map(|name| format!("`{name}`")));
+    }
+    names
 }

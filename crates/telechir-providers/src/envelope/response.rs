@@ -8,10 +8,11 @@ use telechir_protocol::{Content, Message, ModelTurn, Role};
 
 use super::api::Api;
 use super::finish::{self, Finish};
-use super::members::Members;
+use super::members::{Members, name_at};
 use super::usage::{self, Usage};
 use super::{ThinkingTranslation, TranslatedDocument, TranslationError, TranslationOptions};
 use crate::{Dialect, EncodeError, Envelope, History, Report};
+use time::CreationTime;
 
 /// The id of a response whose source has none.
 pub(super) const NO_ID: &str = "translated";
@@ -24,9 +25,10 @@ pub(super) struct ResponseHead {
     is_model_mapped: bool,
     /// Where the id, the model and the time stood.
     pointers: [&'static str; 3],
-    /// Seconds since 1970.
-    created: Option<u64>,
+    created: Option<CreationTime>,
     finish: Finish,
+    /// Whether another provider's word for `finish` says all that this one's says.
+    is_finish_exact: bool,
     /// The provider's own word for the end, and where it stood.
     word: String,
     word_pointer: &'static str,
@@ -44,8 +46,15 @@ pub(super) fn translate(
     let mut report = Report::default();
     let (turn, decoding) = from.decode_response(document.to_string())?;
     report.absorb(decoding);
+    let messages = messages(from, &document);
     let head = read_head(from, document, options, &mut report);
-    Ok(write(to, head, &turn, options, report)?)
+    Ok(write(to, head, &turn, &messages, options, report)?)
+}
+
+/// The messages of a response with their original JSON, which a turn does not have.
+pub(super) fn messages(from: Dialect, response: &Value) -> Vec<Message> {
+    let decoded = from.decode_history(response.to_string());
+    decoded.map_or_else(|_| Vec::new(), |(history, _)| history.messages)
 }
 
 /// Reads what stands around the contents, with the model's name mapped.
@@ -74,75 +83,98 @@ struct HeadPointers {
     model: &'static str,
     created: &'static str,
     finish: &'static str,
-    /// Members with fixed values, and the contents.
-    known: &'static [&'static str],
+    /// The contents, and the position of the first answer.
+    contents: &'static [&'static str],
+    /// Members with fixed values.
+    constants: &'static [(&'static str, &'static str)],
 }
 
 fn pointers(api: Api) -> HeadPointers {
-    let (id, model, created, finish, known): (_, _, _, _, &[&str]) = match api {
-        Api::Anthropic | Api::Invoke => (
-            "/id",
-            "/model",
-            "",
-            "/stop_reason",
-            &["/type", "/role", "/content"],
-        ),
-        Api::Responses => (
-            "/id",
-            "/model",
-            "/created_at",
-            "/status",
-            &["/object", "/output"],
-        ),
-        Api::Converse => ("", "", "", "/stopReason", &["/output"]),
-        Api::Generate => (
-            "/responseId",
-            "/modelVersion",
-            "/createTime",
-            "/candidates/0/finishReason",
-            &["/candidates/0/content", "/candidates/0/index"],
-        ),
-        Api::Interactions => (
-            "/id",
-            "/model",
-            "/created",
-            "/status",
-            &["/object", "/steps", "/role"],
-        ),
-        Api::Chat | Api::Mistral => (
-            "/id",
-            "/model",
-            "/created",
-            "/choices/0/finish_reason",
-            &[
-                "/object",
-                "/choices/0/message",
-                "/choices/0/messages",
-                "/choices/0/index",
-            ],
-        ),
-        Api::Conversations => ("/conversation_id", "", "", "", &["/object", "/outputs"]),
-        Api::Framework => (
-            "/response_id",
-            "/model_id",
-            "/created_at",
-            "/finish_reason",
-            &["/type", "/messages"],
-        ),
-        Api::Agents => ("", "", "", "", &["/completion", "/returnControl"]),
-    };
+    type Constants = &'static [(&'static str, &'static str)];
+    let (id, model, created, finish, contents, constants): (_, _, _, _, &[&str], Constants) =
+        match api {
+            Api::Anthropic | Api::Invoke => (
+                "/id",
+                "/model",
+                "",
+                "/stop_reason",
+                &["/content"],
+                &[("/type", "message"), ("/role", "assistant")],
+            ),
+            Api::Responses => (
+                "/id",
+                "/model",
+                "/created_at",
+                "/status",
+                &["/output"],
+                &[("/object", "response")],
+            ),
+            Api::Converse => ("", "", "", "/stopReason", &["/output/message"], &[]),
+            Api::Generate => (
+                "/responseId",
+                "/modelVersion",
+                "/createTime",
+                "/candidates/0/finishReason",
+                &["/candidates/0/content"],
+                &[],
+            ),
+            Api::Interactions => (
+                "/id",
+                "/model",
+                "/created",
+                "/status",
+                &["/steps"],
+                &[("/object", "interaction"), ("/role", "model")],
+            ),
+            Api::Chat | Api::Mistral => (
+                "/id",
+                "/model",
+                "/created",
+                "/choices/0/finish_reason",
+                &["/choices/0/message", "/choices/0/messages"],
+                &[("/object", "chat.completion")],
+            ),
+            Api::Conversations => (
+                "/conversation_id",
+                "",
+                "",
+                "",
+                &["/outputs"],
+                &[("/object", "conversation.response")],
+            ),
+            Api::Framework => (
+                "/response_id",
+                "/model_id",
+                "/created_at",
+                "/finish_reason",
+                &["/messages"],
+                &[("/type", "chat_response")],
+            ),
+            Api::Agents => (
+                "",
+                "",
+                "",
+                "",
+                &["/completion", "/returnControl", "/invocationInputs"],
+                &[],
+            ),
+        };
     HeadPointers {
         id,
         model,
         created,
         finish,
-        known,
+        contents,
+        constants,
     }
 }
 
+/// The positions of the first answer, which say nothing.
+const INDEXES: [&str; 2] = ["/choices/0/index", "/candidates/0/index"];
+
 /// Reads what stands around the contents, and reports what no target has.
 fn read(api: Api, document: Value, report: &mut Report) -> ResponseHead {
-    if matches!(api, Api::Agents) || document.is_array() {
+    if document.is_array() {
         return ResponseHead {
             id: None,
             model: None,
@@ -150,6 +182,7 @@ fn read(api: Api, document: Value, report: &mut Report) -> ResponseHead {
             pointers: [""; 3],
             created: None,
             finish: Finish::Stop,
+            is_finish_exact: true,
             word: String::new(),
             word_pointer: "",
             detail: None,
@@ -163,77 +196,79 @@ fn read(api: Api, document: Value, report: &mut Report) -> ResponseHead {
         model: members.take_text(at.model),
         is_model_mapped: false,
         pointers: [at.id, at.model, at.created],
-        created: members.take(at.created).as_ref().and_then(time::read),
+        created: None,
         finish: Finish::Stop,
-        word: members.take_text(at.finish).unwrap_or_default(),
+        is_finish_exact: true,
+        word: String::new(),
         word_pointer: at.finish,
         detail: None,
         usage: usage::read(api, &mut members),
     };
-    if !head.word.is_empty() {
-        head.finish = finish::read(api, &head.word);
+    if let Some(created) = members.get(at.created).and_then(CreationTime::read) {
+        members.take(at.created);
+        head.created = Some(created);
     }
-    for pointer in at.known {
+    read_end(api, &mut head, &mut members);
+    for pointer in at.contents {
         members.take(pointer);
     }
+    for (pointer, value) in at.constants {
+        members.take_constant(pointer, &[value]);
+    }
+    for pointer in INDEXES {
+        members.take_understood(pointer, &|_, value| *value == 0);
+    }
     details(api, &mut head, &mut members);
-    left_in_lists(&members, report);
     for pointer in members.left() {
-        if matches!(pointer.as_str(), "/choices" | "/candidates") {
+        // The decoder reports further choices itself.
+        let list = ["/choices/", "/candidates/"];
+        let mut in_list = list.iter().filter_map(|list| pointer.strip_prefix(list));
+        if in_list.any(|rest| !rest.starts_with("0/")) {
             continue;
         }
-        let name = pointer.rsplit('/').next().unwrap_or_default().to_owned();
         let why = "the target's response has no such member";
-        report.lost(format!("`{name}`"), pointer, why);
+        report.lost(name_at(&pointer), pointer, why);
     }
     head
+}
+
+/// Reads the word for the end. A reason beside the status says more than the status.
+fn read_end(api: Api, head: &mut ResponseHead, members: &mut Members) {
+    const REASON: &str = "/incomplete_details/reason";
+    if api == Api::Responses && members.text(REASON).is_some() {
+        members.take_constant(head.word_pointer, &["incomplete"]);
+        head.word_pointer = REASON;
+    }
+    let word = members.take_text(head.word_pointer);
+    let Some(word) = word.filter(|word| !word.is_empty()) else {
+        return;
+    };
+    (head.finish, head.is_finish_exact) = finish::read(api, &word);
+    head.word = word;
 }
 
 /// Reads the reasons that stand beside the word for the end.
 fn details(api: Api, head: &mut ResponseHead, members: &mut Members) {
     match api {
         Api::Anthropic | Api::Invoke => {
-            members.take("/stop_details/type");
-            head.detail = members.take_text("/stop_details/explanation");
             if head.finish == Finish::StopSequence {
                 head.detail = members.take_text("/stop_sequence");
-            }
-        }
-        Api::Responses => {
-            if let Some(reason) = members.take_text("/incomplete_details/reason") {
-                head.finish = finish::read(api, &reason);
-                head.word = reason;
-                head.word_pointer = "/incomplete_details/reason";
+            } else {
+                members.take_constant("/stop_details/type", &["refusal"]);
+                head.detail = members.take_text("/stop_details/explanation");
             }
         }
         Api::Generate => {
             head.detail = members.take_text("/candidates/0/finishMessage");
             if let Some(reason) = members.take_text("/promptFeedback/blockReason") {
                 head.finish = Finish::ContentFilter;
+                head.is_finish_exact = false;
                 head.word = reason;
                 head.word_pointer = "/promptFeedback/blockReason";
                 head.detail = members.take_text("/promptFeedback/blockReasonMessage");
             }
         }
         _ => {}
-    }
-}
-
-/// Reports what else is in the choice or candidate.
-fn left_in_lists(members: &Members, report: &mut Report) {
-    for list in ["/choices", "/candidates"] {
-        let items = members.get(list).and_then(Value::as_array);
-        for (at, item) in items.into_iter().flatten().enumerate() {
-            let pointer = format!("{list}/{at}");
-            let why = "the target's response has no such member";
-            for (name, value) in item.as_object().into_iter().flatten() {
-                let is_empty = value.as_array().is_some_and(Vec::is_empty) || value.is_null();
-                // The decoder reports further choices itself.
-                if !is_empty && at == 0 {
-                    report.lost(format!("`{name}`"), format!("{pointer}/{name}"), why);
-                }
-            }
-        }
     }
 }
 
@@ -247,11 +282,13 @@ fn contents(turn: &ModelTurn) -> Vec<Content> {
     turn.contents().iter().filter(is_content).cloned().collect()
 }
 
-/// Writes the response of another provider.
+/// Writes the response of another provider. What it lacks of `messages`, which the turn was decoded
+/// from, is reported.
 pub(super) fn write(
     to: Dialect,
     mut head: ResponseHead,
     turn: &ModelTurn,
+    messages: &[Message],
     options: &TranslationOptions,
     mut report: Report,
 ) -> Result<TranslatedDocument, EncodeError> {
@@ -273,6 +310,7 @@ pub(super) fn write(
         one => vec![one],
     };
     let document = build::response(Api::of(to), &head, items, &mut report);
+    to.report_unwritten(messages, &document, &mut report);
     Ok(TranslatedDocument {
         document,
         report,

@@ -22,11 +22,13 @@ pub(super) enum Setting {
     User,
     Metadata,
     Stream,
+    /// Whether the provider keeps the response.
+    Store,
 }
 
 use Setting::{
-    FrequencyPenalty, MaxTokens, Metadata, Model, PresencePenalty, Seed, Stop, Stream, Temperature,
-    TopK, TopP, User,
+    FrequencyPenalty, MaxTokens, Metadata, Model, PresencePenalty, Seed, Stop, Store, Stream,
+    Temperature, TopK, TopP, User,
 };
 
 /// A setting of a request, with the pointer that it was read from.
@@ -66,6 +68,7 @@ const RESPONSES: &[SettingRow] = &[
     (User, "/user"),
     (Metadata, "/metadata"),
     (Stream, "/stream"),
+    (Store, "/store"),
 ];
 const CONVERSE: &[SettingRow] = &[
     (Model, "/modelId"),
@@ -98,6 +101,7 @@ const INTERACTIONS: &[SettingRow] = &[
     (Stop, "/generation_config/stop_sequences"),
     (Metadata, "/labels"),
     (Stream, "/stream"),
+    (Store, "/store"),
 ];
 const CHAT: &[SettingRow] = &[
     (Model, "/model"),
@@ -113,6 +117,7 @@ const CHAT: &[SettingRow] = &[
     (User, "/safety_identifier"),
     (Metadata, "/metadata"),
     (Stream, "/stream"),
+    (Store, "/store"),
 ];
 const MISTRAL: &[SettingRow] = &[
     (Model, "/model"),
@@ -137,6 +142,7 @@ const CONVERSATIONS: &[SettingRow] = &[
     (Stop, "/completion_args/stop"),
     (Metadata, "/metadata"),
     (Stream, "/stream"),
+    (Store, "/store"),
 ];
 const FRAMEWORK: &[SettingRow] = &[
     (Model, "/options/model_id"),
@@ -210,7 +216,7 @@ fn is_valid(setting: Setting, value: &Value) -> bool {
         Temperature | TopP | PresencePenalty | FrequencyPenalty => value.is_number(),
         Stop => value.is_string() || value.is_array(),
         Metadata => value.is_object(),
-        Stream => value.is_boolean(),
+        Stream | Store => value.is_boolean(),
     }
 }
 

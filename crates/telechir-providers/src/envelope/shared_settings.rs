@@ -5,9 +5,9 @@ use serde_json::{Map, Value, json};
 use telechir_protocol::Tool;
 
 use super::api::Api;
-use super::history::CACHE;
+use super::history::{CACHE, report_cache_members};
 use super::members::Members;
-use super::tools::{ReadTool, own};
+use super::tools::{ReadTool, own, unknown};
 use crate::Report;
 
 /// A setting that was read from a tool.
@@ -64,6 +64,10 @@ impl SharedSetting {
         pointer: &str,
         report: &mut Report,
     ) {
+        if self.name == CACHE && api == Api::Converse {
+            let pointer = format!("{pointer}/{}", self.path);
+            report_cache_members(&self.value, &pointer, report);
+        }
         let Some((name, value)) = self.named_for(api, tool) else {
             let what = format!("`{}` of the tool `{tool_name}`", self.name);
             let pointer = format!("{pointer}/{}", self.path);
@@ -190,11 +194,15 @@ pub(super) fn take_server(members: &mut Map<String, Value>) -> Vec<SharedSetting
 pub(super) fn move_servers(members: &mut Members, tools: &mut Vec<ReadTool>) {
     let servers = members.take_list("/mcp_servers");
     for (at, server) in servers.into_iter().enumerate() {
+        let pointer = format!("/mcp_servers/{at}");
         let Value::Object(mut server) = server else {
+            tools.push(unknown("an MCP server that is not an object", &pointer));
             continue;
         };
-        server.shift_remove("type");
-        tools.retain(|tool| !tool.only_names_server());
-        tools.push(own("mcp", server, &format!("/mcp_servers/{at}")));
+        if server.get("type").is_some_and(|kind| kind == URL) {
+            server.shift_remove("type");
+        }
+        tools.retain(|tool| !tool.only_names_server(server.get(NAME)));
+        tools.push(own("mcp", server, &pointer));
     }
 }

@@ -110,8 +110,10 @@ impl StreamTranslation {
     pub fn finish(mut self) -> Result<(Vec<u8>, TranslatedDocument), StreamTranslationError> {
         let received = self.source.finish()?;
         let mut report = received.report;
+        let messages = response::messages(self.from, &received.response);
         let head = response::read_head(self.from, received.response, &self.options, &mut report);
-        let mut translated = response::write(self.to, head, &received.turn, &self.options, report)?;
+        let (turn, options) = (&received.turn, &self.options);
+        let mut translated = response::write(self.to, head, turn, &messages, options, report)?;
         if !self.writer.has_started() {
             self.writer
                 .start(&head::of_document(Api::of(self.to), &translated.document));

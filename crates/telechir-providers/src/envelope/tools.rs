@@ -1,16 +1,23 @@
 //! Tool declarations of a request, read into neutral tools and declared again by the target's
 //! dialect.
 
+use std::sync::LazyLock;
+
 use serde_json::{Map, Value, json};
-use telechir_protocol::{ComputerUseTool, Environment, FunctionTool, HostedTool, ShellTool, Tool};
+use telechir_protocol::{
+    ComputerUseTool, Environment, FunctionTool, HostedTool, RawTool, ShellTool, Tool,
+};
 
 use super::api::Api;
+use super::declared_tools::declare;
 use super::format::lower_types;
+use super::google_tools::{self, OtherForm};
 use super::history::CACHE;
 use super::members::{Members, put};
 use super::shared_settings::{self, SharedSetting};
 use crate::bedrock;
-use crate::{Declaration, Dialect, EncodeError, Report, ToolOffer, extra_tools, fallback_tools};
+use crate::fallback_tools::{FunctionDeclaration, declare_function};
+use crate::{Dialect, Report, extra_tools};
 
 /// A declared tool.
 pub(super) struct ReadTool {
@@ -22,12 +29,21 @@ pub(super) struct ReadTool {
     settings: Vec<String>,
     /// Its settings that a hosted tool of another provider may have.
     shared: Vec<SharedSetting>,
+    /// The tool as the provider's other API declares it.
+    other_form: Option<OtherForm>,
+    /// The MCP server whose tools it offers.
+    server: Option<Value>,
 }
 
+/// Anthropic's member with the name of an MCP server.
+const SERVER_NAME: &str = "mcp_server_name";
+
 impl ReadTool {
-    /// Whether it is a toolset of Anthropic's with all tools of an MCP server.
-    pub(super) fn only_names_server(&self) -> bool {
-        self.name == "mcp_toolset" && self.settings.iter().all(|name| name == "mcp_server_name")
+    /// Whether it is a toolset of Anthropic's with all tools of this MCP server.
+    pub(super) fn only_names_server(&self, server: Option<&Value>) -> bool {
+        self.name == "mcp_toolset"
+            && self.settings.iter().all(|name| name == SERVER_NAME)
+            && self.server.as_ref() == server
     }
 }
 
@@ -60,6 +76,13 @@ impl Entry {
             .collect()
     }
 
+    /// Removes members whose value only repeats what the tool is.
+    fn remove(&mut self, name: &str, is_implied: impl Fn(&Value) -> bool) {
+        if self.members.get(name).is_some_and(is_implied) {
+            self.members.shift_remove(name);
+        }
+    }
+
     fn settings(self) -> Vec<String> {
         let present = self
             .members
@@ -88,6 +111,20 @@ const HOSTED: [(&str, &str); 14] = [
     ("image_generation", "image_generation"),
 ];
 
+/// Tools that search stores of files, which no other provider reaches.
+const STORES: [&str; 4] = ["file_search", "fileSearch", "document_library", "retrieval"];
+
+/// The names that Anthropic requires its own tools to have.
+const FIXED_NAMES: [&str; 7] = [
+    "computer",
+    "bash",
+    "str_replace_editor",
+    "str_replace_based_edit_tool",
+    "code_execution",
+    "web_search",
+    "web_fetch",
+];
+
 /// The hosted tools that an API has.
 fn hosted_tools(api: Api) -> &'static [&'static str] {
     match api {
@@ -113,7 +150,6 @@ pub(super) fn read(api: Api, members: &mut Members) -> Vec<ReadTool> {
     }
     if api == Api::Converse {
         let pointer = "/additionalModelRequestFields/tools";
-        members.take("/additionalModelRequestFields/anthropic_beta");
         for (at, entry) in members.take_list(pointer).into_iter().enumerate() {
             entries(
                 Api::Anthropic,
@@ -144,23 +180,30 @@ fn entries(api: Api, entry: Value, pointer: &str, tools: &mut Vec<ReadTool>) {
         Api::Converse => converse_entry(members, pointer, tools),
         Api::Agents => agents_entry(members, pointer, tools),
         Api::Responses if kind == "namespace" => {
-            let list = members.get("tools").and_then(Value::as_array).cloned();
+            let mut entry = Entry { members };
+            let list = entry.members.shift_remove("tools");
+            let list = list.as_ref().and_then(Value::as_array).cloned();
             for (at, inner) in list.unwrap_or_default().into_iter().enumerate() {
                 entries(api, inner, &format!("{pointer}/tools/{at}"), tools);
             }
-            tools.push(unknown("the namespace around its functions", pointer));
+            tools.push(ReadTool {
+                settings: entry.settings(),
+                ..unknown("the namespace around its functions", pointer)
+            });
         }
         _ => tools.push(typed(members, pointer)),
     }
 }
 
-fn unknown(name: &str, pointer: &str) -> ReadTool {
+pub(super) fn unknown(name: &str, pointer: &str) -> ReadTool {
     ReadTool {
         tool: None,
         name: name.to_owned(),
         pointer: pointer.to_owned(),
         settings: Vec::new(),
         shared: Vec::new(),
+        other_form: None,
+        server: None,
     }
 }
 
@@ -170,11 +213,14 @@ fn typed(mut members: Map<String, Value>, pointer: &str) -> ReadTool {
         Some(Value::String(kind)) => kind,
         _ => "custom".to_owned(),
     };
-    if let Some(Value::Object(inner)) = members.get("function").filter(|_| kind == "function") {
-        return function(inner.clone(), pointer);
+    if kind == "function" && members.get("function").is_some_and(Value::is_object) {
+        return wrapped("function", members, pointer, function);
     }
     if kind == "function" || (kind == "custom" && members.contains_key("input_schema")) {
         return function(members, pointer);
+    }
+    if kind == "custom" && members.get("custom").is_some_and(Value::is_object) {
+        return wrapped("custom", members, pointer, custom);
     }
     if kind == "custom" {
         return custom(members, pointer);
@@ -182,18 +228,31 @@ fn typed(mut members: Map<String, Value>, pointer: &str) -> ReadTool {
     own(&kind, members, pointer)
 }
 
+/// A tool that is declared in a member of its entry. What is beside it are further settings.
+fn wrapped(
+    name: &str,
+    mut members: Map<String, Value>,
+    pointer: &str,
+    read: fn(Map<String, Value>, &str) -> ReadTool,
+) -> ReadTool {
+    let inner = match members.shift_remove(name) {
+        Some(Value::Object(inner)) => inner,
+        _ => Map::new(),
+    };
+    let mut entry = Entry { members };
+    let shared = entry.cache();
+    let mut tool = read(inner, pointer);
+    tool.shared.extend(shared);
+    tool.settings.extend(entry.settings());
+    tool
+}
+
 /// A tool of OpenAI's whose input is a text: a function with one argument, under the name that
 /// encoded calls give to a text.
-fn custom(mut members: Map<String, Value>, pointer: &str) -> ReadTool {
-    if let Some(Value::Object(inner)) = members.shift_remove("custom") {
-        members = inner;
-    }
-    let is_text = members
-        .get("format")
-        .is_some_and(|format| format["type"] == "text");
-    if is_text {
-        members.shift_remove("format");
-    }
+fn custom(members: Map<String, Value>, pointer: &str) -> ReadTool {
+    let mut entry = Entry { members };
+    entry.remove("format", |format| *format == json!({"type": "text"}));
+    let mut members = entry.members;
     let parameters = json!({"type": "object", "properties": {"arguments": {"type": "string"}},
         "required": ["arguments"]});
     members.insert("parameters".to_owned(), parameters);
@@ -202,6 +261,7 @@ fn custom(mut members: Map<String, Value>, pointer: &str) -> ReadTool {
 
 /// A tool of ours or a hosted one.
 pub(super) fn own(kind: &str, members: Map<String, Value>, pointer: &str) -> ReadTool {
+    let other_form = google_tools::other_form(kind, &members);
     let mut entry = Entry { members };
     let name = kind.to_owned();
     let base = undated(kind);
@@ -214,10 +274,14 @@ pub(super) fn own(kind: &str, members: Map<String, Value>, pointer: &str) -> Rea
         | "computer_toolset"
         | "browser_toolset" => Some(computer(base, &mut entry)),
         "bash" | "local_shell" => Some(Tool::Shell(ShellTool::default())),
-        "shell" => match entry.members.shift_remove("environment") {
-            Some(environment) if environment["type"] != "local" => None,
-            _ => Some(Tool::Shell(ShellTool::default())),
-        },
+        "shell" => {
+            entry.remove("environment", |environment| {
+                *environment == json!({"type": "local"})
+            });
+            let environment = entry.members.get("environment");
+            let is_hosted = environment.is_some_and(|found| found["type"] != "local");
+            (!is_hosted).then(|| Tool::Shell(ShellTool::default()))
+        }
         "text_editor" | "apply_patch" => Some(Tool::Hosted(HostedTool::new("text_editor"))),
         "memory" => Some(Tool::Hosted(HostedTool::new("memory"))),
         "mcp" | "mcp_server" => {
@@ -235,14 +299,18 @@ pub(super) fn own(kind: &str, members: Map<String, Value>, pointer: &str) -> Rea
         }
     };
     if tool.is_some() {
-        entry.members.shift_remove("name");
+        let is_fixed = |name: &str| FIXED_NAMES.contains(&name) || name == base || name == kind;
+        entry.remove("name", |name| name.as_str().is_some_and(is_fixed));
     }
+    let server = entry.members.get(SERVER_NAME).cloned();
     ReadTool {
         tool,
         name,
         pointer: pointer.to_owned(),
         settings: entry.settings(),
         shared,
+        other_form,
+        server,
     }
 }
 
@@ -287,12 +355,13 @@ fn computer(base: &str, entry: &mut Entry) -> Tool {
         ("computerUse" | "computer_use", None) => Some(Environment::Browser),
         (_, environment) => environment,
     };
-    if let Some(Value::Object(configs)) = entry.members.shift_remove("configs") {
-        let disabled = configs
-            .iter()
-            .filter(|(_, config)| config.get("enabled") == Some(&Value::Bool(false)));
-        tool.excluded_actions = disabled.map(|(name, _)| name.clone()).collect();
+    if let Some(Value::Object(configs)) = entry.members.get_mut("configs") {
+        let disabled = json!({"enabled": false});
+        let excluded = configs.iter().filter(|(_, config)| **config == disabled);
+        tool.excluded_actions = excluded.map(|(name, _)| name.clone()).collect();
+        configs.retain(|_, config| *config != disabled && *config != json!({"enabled": true}));
     }
+    entry.remove("configs", |configs| *configs == json!({}));
     if entry
         .members
         .get("enable_zoom")
@@ -306,13 +375,10 @@ fn computer(base: &str, entry: &mut Entry) -> Tool {
 
 fn hosted(base: &str, entry: &mut Entry) -> Option<Tool> {
     let (_, neutral) = HOSTED.iter().find(|(name, _)| *name == base)?;
-    if *neutral == "code_interpreter"
-        && entry
-            .members
-            .get("container")
-            .is_some_and(|container| container["type"] == "auto")
-    {
-        entry.members.shift_remove("container");
+    if *neutral == "code_interpreter" {
+        entry.remove("container", |container| {
+            *container == json!({"type": "auto"})
+        });
     }
     Some(match *neutral {
         "code_interpreter" => Tool::CodeInterpreter {
@@ -345,16 +411,20 @@ fn function(mut members: Map<String, Value>, pointer: &str) -> ReadTool {
     let is_companion =
         name == extra_tools::SHELL && parameters == extra_tools::shell_tool()["parameters"];
     let own = match is_companion {
-        true => Some(Tool::Shell(ShellTool::default())),
-        false => declared_by_us(&name, &parameters),
+        true => Some((Tool::Shell(ShellTool::default()), Vec::new())),
+        false => declared_by_us(&name, description.as_deref(), &parameters),
     };
-    if let Some(tool) = own {
+    if let Some((tool, mut settings)) = own {
+        entry.remove("strict", Value::is_boolean);
+        settings.extend(entry.settings());
         return ReadTool {
             tool: Some(tool),
             name,
             pointer: pointer.to_owned(),
-            settings: Vec::new(),
+            settings,
             shared,
+            other_form: None,
+            server: None,
         };
     }
     let mut tool = FunctionTool {
@@ -377,16 +447,18 @@ fn function(mut members: Map<String, Value>, pointer: &str) -> ReadTool {
         pointer: pointer.to_owned(),
         settings: entry.settings(),
         shared,
+        other_form: None,
+        server: None,
     }
 }
 
-/// One of our tools, if the function has its name and its parameters.
-fn declared_by_us(name: &str, parameters: &Value) -> Option<Tool> {
+/// Our tools as functions.
+static OUR_TOOLS: LazyLock<Vec<(Tool, FunctionDeclaration)>> = LazyLock::new(|| {
     let browser = ComputerUseTool {
         environment: Some(Environment::Browser),
         ..ComputerUseTool::default()
     };
-    let ours = [
+    let tools = [
         Tool::ComputerUse(ComputerUseTool::default()),
         Tool::ComputerUse(browser),
         Tool::Shell(ShellTool::default()),
@@ -394,16 +466,36 @@ fn declared_by_us(name: &str, parameters: &Value) -> Option<Tool> {
         Tool::Hosted(HostedTool::new("memory")),
         Tool::Hosted(HostedTool::new("apply_patch")),
     ];
+    let declared = tools.into_iter().filter_map(|tool| {
+        let function = declare_function(&tool)?;
+        Some((tool, function))
+    });
+    declared.collect()
+});
+
+/// One of our tools, if the function has its name and the names of its parameters; and what the
+/// function declares in another way than we do.
+fn declared_by_us(
+    name: &str,
+    description: Option<&str>,
+    parameters: &Value,
+) -> Option<(Tool, Vec<String>)> {
     let names = |schema: &Value| -> Vec<String> {
         let members = schema.get("properties").and_then(Value::as_object);
         let mut names: Vec<String> = members.into_iter().flat_map(Map::keys).cloned().collect();
         names.sort();
         names
     };
-    ours.into_iter().find(|tool| {
-        fallback_tools::declare_function(tool).is_some_and(|declared| {
-            declared.name == name && names(&declared.parameters) == names(parameters)
-        })
+    OUR_TOOLS.iter().find_map(|(tool, declared)| {
+        let is_same = declared.name == name && names(&declared.parameters) == names(parameters);
+        let is_described = description.is_none() || description == declared.description.as_deref();
+        let differences = [
+            ("description", !is_described),
+            ("parameters", declared.parameters != *parameters),
+        ];
+        let differences = differences.iter().filter(|(_, differs)| *differs);
+        let settings = differences.map(|(name, _)| (*name).to_owned()).collect();
+        is_same.then(|| (tool.clone(), settings))
     })
 }
 
@@ -411,20 +503,24 @@ fn generate_entry(name: &str, value: Value, pointer: &str, tools: &mut Vec<ReadT
     match (name, value) {
         ("functionDeclarations" | "function_declarations", Value::Array(list)) => {
             for (at, declared) in list.into_iter().enumerate() {
+                let pointer = format!("{pointer}/{at}");
                 let Value::Object(mut members) = declared else {
+                    tools.push(unknown("a function that is not an object", &pointer));
                     continue;
                 };
                 if let Some(schema) = members.shift_remove("parameters") {
                     members.insert("parameters".to_owned(), lower_types(schema));
                 }
-                tools.push(function(members, &format!("{pointer}/{at}")));
+                tools.push(function(members, &pointer));
             }
         }
         ("mcpServers" | "mcp_servers", Value::Array(servers)) => {
             for (at, server) in servers.into_iter().enumerate() {
-                if let Value::Object(server) = server {
-                    tools.push(own("mcp_server", server, &format!("{pointer}/{at}")));
-                }
+                let pointer = format!("{pointer}/{at}");
+                tools.push(match server {
+                    Value::Object(server) => own("mcp_server", server, &pointer),
+                    _ => unknown("an MCP server that is not an object", &pointer),
+                });
             }
         }
         (name, Value::Object(members)) => tools.push(own(name, members, pointer)),
@@ -437,21 +533,24 @@ fn converse_entry(members: Map<String, Value>, pointer: &str, tools: &mut Vec<Re
         match (kind.as_str(), value) {
             ("toolSpec", Value::Object(mut spec)) => {
                 // A request that needs no function still has to declare one.
-                if spec.get("name") == Some(&json!("unused_tool")) {
+                if is_unused(&spec) {
                     continue;
                 }
-                if let Some(schema) = spec
-                    .get("inputSchema")
-                    .and_then(|schema| schema.get("json"))
-                {
-                    let schema = schema.clone();
-                    spec.insert("inputSchema".to_owned(), schema);
+                let mut beside = Vec::new();
+                if let Some(Value::Object(mut schema)) = spec.shift_remove("inputSchema") {
+                    if let Some(json) = schema.shift_remove("json") {
+                        spec.insert("inputSchema".to_owned(), json);
+                    }
+                    beside.extend(Entry { members: schema }.settings());
                 }
-                tools.push(function(spec, pointer));
+                let mut tool = function(spec, pointer);
+                tool.settings.extend(beside);
+                tools.push(tool);
             }
-            ("systemTool", value) => {
-                let name = value["name"].as_str().unwrap_or_default();
-                tools.push(own(name, Map::new(), pointer));
+            ("systemTool", Value::Object(members)) => {
+                let name = members.get("name").and_then(Value::as_str);
+                let name = name.unwrap_or_default().to_owned();
+                tools.push(own(&name, members, pointer));
             }
             ("cachePoint", point) if !tools.is_empty() => {
                 let marker = SharedSetting::new(CACHE, bedrock::cache_marker(&point));
@@ -485,6 +584,13 @@ fn agents_entry(members: Map<String, Value>, pointer: &str, tools: &mut Vec<Read
     tools.push(own(kind, params, pointer));
 }
 
+/// Whether this is the function that a request declares because it must declare one.
+fn is_unused(spec: &Map<String, Value>) -> bool {
+    let names = ["name", "description", "inputSchema"];
+    spec.get("name").is_some_and(|name| name == "unused_tool")
+        && spec.keys().all(|name| names.contains(&name.as_str()))
+}
+
 /// Declares the tools in the target's form, and reports what it cannot have.
 pub(super) fn write(
     to: Dialect,
@@ -497,7 +603,14 @@ pub(super) fn write(
     let api = Api::of(to);
     let mut offered: Vec<(Tool, String)> = Vec::new();
     let has_companion = tools.iter().any(|read| read.name == extra_tools::SHELL);
-    for read in tools {
+    for mut read in tools {
+        if let Some(form) = read.other_form.take_if(|form| form.api == api) {
+            read.settings = form.left;
+            read.tool = Some(Tool::Raw(RawTool {
+                dialect: to.name().to_owned(),
+                json: form.json,
+            }));
+        }
         for setting in &read.settings {
             let pointer = format!("{}/{setting}", read.pointer);
             let what = format!("`{setting}` of the tool `{}`", read.name);
@@ -512,15 +625,18 @@ pub(super) fn write(
             }
             None => {
                 let what = format!("tool `{}`", read.name);
-                report.lost(what, read.pointer, "the target has no such tool");
+                let why = match STORES.contains(&read.name.as_str()) {
+                    true => "the stores that it searches exist only at their provider",
+                    false => "the target has no such tool",
+                };
+                report.lost(what, read.pointer, why);
             }
         }
     }
     if offered.is_empty() {
         return;
     }
-    let (mut declaration, losses) = declare(to, &offered, model, report);
-    report.absorb(losses);
+    let mut declaration = declare(to, &offered, model, report);
     // A client that was not told of the companion cannot execute its calls.
     if !has_companion {
         declaration.tools.retain(|tool| !is_companion(tool));
@@ -608,34 +724,7 @@ fn with_strict(api: Api, tool: Tool, pointer: &str, report: &mut Report) -> Tool
     Tool::Function(function)
 }
 
-/// Declares all tools, or each alone and without those that the model cannot have.
-fn declare(
-    to: Dialect,
-    offered: &[(Tool, String)],
-    model: Option<&str>,
-    report: &mut Report,
-) -> (Declaration, Report) {
-    let declare = |tools: Vec<Tool>| -> Result<(Declaration, Report), EncodeError> {
-        to.declare(&ToolOffer {
-            tools,
-            model: model.map(str::to_owned),
-        })
-    };
-    let all = offered.iter().map(|(tool, _)| tool.clone()).collect();
-    if let Ok(declared) = declare(all) {
-        return declared;
-    }
-    let mut accepted = Vec::new();
-    for (tool, pointer) in offered {
-        match declare(vec![tool.clone()]) {
-            Ok(_) => accepted.push(tool.clone()),
-            Err(error) => report.lost(name_of(tool), pointer, error.to_string()),
-        }
-    }
-    declare(accepted).unwrap_or_default()
-}
-
-fn name_of(tool: &Tool) -> String {
+pub(super) fn name_of(tool: &Tool) -> String {
     let name = match tool {
         Tool::ComputerUse(_) => "computer",
         Tool::Shell(_) => "shell",

@@ -111,9 +111,15 @@ pub(super) struct Usage {
     input: u64,
     cache_read: Option<u64>,
     cache_write: Option<u64>,
+    /// Input that tools added, which `input` includes.
+    tool_input: Option<u64>,
     /// All output.
     output: u64,
     reasoning: Option<u64>,
+    /// The total that the source counts, with its name.
+    total: Option<(u64, &'static str)>,
+    /// Where the source has its counts.
+    pointer: &'static str,
 }
 
 /// Takes the counts out of a response; what else is in the usage stays in `members`.
@@ -121,13 +127,17 @@ pub(super) fn read(api: Api, members: &mut Members) -> Option<Usage> {
     let around = pointer(api);
     members.get(around).filter(|usage| usage.is_object())?;
     let mut counts: Vec<(Count, u64)> = Vec::new();
-    for (count, pointer) in rows(api) {
-        let pointer = format!("{around}{pointer}");
+    let mut total = None;
+    for (count, name) in rows(api) {
+        let pointer = format!("{around}{name}");
         let Some(number) = members.get(&pointer).and_then(Value::as_u64) else {
             continue;
         };
         members.take(&pointer);
         counts.push((*count, number));
+        if *count == Total {
+            total = Some((number, *name));
+        }
     }
     let number = |wanted: Count| {
         let found = counts.iter().find(|(count, _)| *count == wanted);
@@ -145,9 +155,12 @@ pub(super) fn read(api: Api, members: &mut Members) -> Option<Usage> {
             .saturating_add(number(ToolInput).unwrap_or(0)),
         cache_read,
         cache_write,
+        tool_input: number(ToolInput),
         output: number(Output)
             .unwrap_or_else(|| visible.saturating_add(number(Reasoning).unwrap_or(0))),
         reasoning: number(Reasoning),
+        total,
+        pointer: around,
     })
 }
 
@@ -159,14 +172,21 @@ pub(super) fn write(api: Api, usage: &Usage, document: &mut Value, report: &mut 
             "{} tokens of input, {} of output",
             usage.input, usage.output
         );
-        return report.lost(what, around, "the target's response has no counts");
+        report_total(usage, report);
+        report_details(api, usage, "the target's response has no counts", report);
+        return report.lost(what, usage.pointer, "the target's response has no counts");
     }
     let cached = usage
         .cache_read
         .unwrap_or(0)
         .saturating_add(usage.cache_write.unwrap_or(0));
+    let has = |wanted: Count| rows(api).iter().any(|(count, _)| *count == wanted);
     for (count, pointer) in rows(api) {
         let number = match count {
+            Input if has(ToolInput) => {
+                let tools = usage.tool_input.unwrap_or(0);
+                Some(usage.input.saturating_sub(tools))
+            }
             Input => Some(usage.input),
             UncachedInput => Some(usage.input.saturating_sub(cached)),
             CacheRead => usage.cache_read,
@@ -175,29 +195,50 @@ pub(super) fn write(api: Api, usage: &Usage, document: &mut Value, report: &mut 
             VisibleOutput => Some(usage.output.saturating_sub(usage.reasoning.unwrap_or(0))),
             Reasoning => usage.reasoning,
             Total => Some(usage.input.saturating_add(usage.output)),
-            ToolInput => None,
+            ToolInput => usage.tool_input,
         };
         // OpenAI's types require these two also when they are nothing.
         let is_required = api == Api::Responses;
-        if let Some(number) = number.or_else(|| (is_required && *count != ToolInput).then_some(0)) {
+        if let Some(number) = number.or_else(|| is_required.then_some(0)) {
             put(document, &format!("{around}{pointer}"), number);
         }
     }
+    report_details(api, usage, "the target does not count them apart", report);
+    report_total(usage, report);
+}
+
+/// Reports the counts that the API does not have, which are part of others.
+fn report_details(api: Api, usage: &Usage, why: &str, report: &mut Report) {
     let has = |wanted: Count| rows(api).iter().any(|(count, _)| *count == wanted);
     let missing = [
         (CacheRead, usage.cache_read, "cached tokens"),
         (CacheWrite, usage.cache_write, "tokens written to the cache"),
         (Reasoning, usage.reasoning, "tokens of thinking"),
+        (ToolInput, usage.tool_input, "tokens of input from tools"),
     ];
     for (count, number, name) in missing {
         if let Some(number) = number.filter(|number| *number > 0 && !has(count)) {
-            let why = "the target does not count them apart";
             let how = if count == Reasoning {
                 "in the output"
             } else {
                 "in the input"
             };
-            report.preserved(format!("{number} {name}"), around, why, how);
+            let what = format!("{number} {name}");
+            match rows(api).is_empty() {
+                true => report.lost(what, usage.pointer, why),
+                false => report.preserved(what, usage.pointer, why, how),
+            }
         }
+    }
+}
+
+/// Reports a total that is not the sum of what it counts.
+fn report_total(usage: &Usage, report: &mut Report) {
+    let sum = usage.input.saturating_add(usage.output);
+    if let Some((total, name)) = usage.total.filter(|(total, _)| *total != sum) {
+        let what = format!("`{}`: {total}", name.trim_start_matches('/'));
+        let why = "the target's total is the sum of input and output";
+        let how = format!("as {sum}");
+        report.preserved(what, format!("{}{name}", usage.pointer), why, how);
     }
 }

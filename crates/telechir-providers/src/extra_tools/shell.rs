@@ -51,34 +51,16 @@ pub(crate) fn decode_shell_call(
         return None;
     };
     let mut call = ShellCall::execute(CallId::from(call_id), Vec::new());
-    let mut missing = None;
-    let mut argument = |member: &'static str| {
-        // Older histories pass every argument as `text`.
-        let value = owned(&arguments, member).or_else(|| owned(&arguments, "text"));
-        if value.is_none() {
-            missing = Some(member);
-        }
-        value.unwrap_or_default()
-    };
-    call.action = match text(&arguments, "action")? {
-        "restart" => ShellAction::Restart,
-        "send_text" => ShellAction::SendText(argument("text")),
-        "send_key" => ShellAction::SendKey(argument("key")),
-        "close_input" => ShellAction::CloseInput,
-        "interrupt" => ShellAction::Interrupt,
-        "start" => {
-            call.commands = vec![Command::Line(argument("command"))];
-            ShellAction::Start
-        }
-        "list" => ShellAction::List,
-        "read" => ShellAction::Read(argument("job")),
-        "stop" => ShellAction::Stop(argument("job")),
-        other => {
-            let command = owned(&arguments, "command");
-            call.commands = command.map(Command::Line).into_iter().collect();
-            ShellAction::Other(other.to_owned())
-        }
-    };
+    let mut missing;
+    (call.action, missing) = action(&arguments, text(&arguments, "action")?);
+    if call.action == ShellAction::Start {
+        let command = argument(&arguments, "command");
+        missing = command.is_none().then_some("command");
+        call.commands = vec![Command::Line(command.unwrap_or_default())];
+    } else if matches!(call.action, ShellAction::Other(_)) {
+        let command = owned(&arguments, "command");
+        call.commands = command.map(Command::Line).into_iter().collect();
+    }
     call.exception = missing.map(|member| {
         let action = call.action.name();
         format!("`{action}` requires `{member}`")
@@ -88,6 +70,36 @@ pub(crate) fn decode_shell_call(
     }
     decode_details(&mut call, &arguments);
     Some(call)
+}
+
+/// The action of this name, and the member that it requires and lacks.
+pub(crate) fn action(arguments: &Fields, name: &str) -> (ShellAction, Option<&'static str>) {
+    let mut missing = None;
+    let mut required = |member: &'static str| {
+        let value = argument(arguments, member);
+        if value.is_none() {
+            missing = Some(member);
+        }
+        value.unwrap_or_default()
+    };
+    let action = match name {
+        "restart" => ShellAction::Restart,
+        "send_text" => ShellAction::SendText(required("text")),
+        "send_key" => ShellAction::SendKey(required("key")),
+        "close_input" => ShellAction::CloseInput,
+        "interrupt" => ShellAction::Interrupt,
+        "start" => ShellAction::Start,
+        "list" => ShellAction::List,
+        "read" => ShellAction::Read(required("job")),
+        "stop" => ShellAction::Stop(required("job")),
+        other => ShellAction::Other(other.to_owned()),
+    };
+    (action, missing)
+}
+
+/// An argument; older histories pass every one as `text`.
+fn argument(arguments: &Fields, member: &str) -> Option<String> {
+    owned(arguments, member).or_else(|| owned(arguments, "text"))
 }
 
 /// The commands of an unknown action, and the members that any call may have.

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 use telechir_protocol::{Command, ShellAction, ShellCall};
 
+use crate::extra_tools;
 use crate::json::{Fields, object_of, owned, present, text};
 
 /// Decodes the arguments; an invalid call carries the reason in `exception`.
@@ -50,24 +51,9 @@ fn positive_number(members: &Fields, name: &str) -> Option<u64> {
 }
 
 fn action(members: &Fields) -> ShellAction {
-    let argument = |names: &[&str]| {
-        names
-            .iter()
-            .find_map(|name| owned(members, name))
-            .unwrap_or_default()
-    };
     match text(members, "action").unwrap_or_default() {
         "" | "execute" | "run" => ShellAction::Execute,
-        "restart" => ShellAction::Restart,
-        "send_text" => ShellAction::SendText(argument(&["text"])),
-        "send_key" => ShellAction::SendKey(argument(&["key", "text"])),
-        "close_input" => ShellAction::CloseInput,
-        "interrupt" => ShellAction::Interrupt,
-        "start" => ShellAction::Start,
-        "list" => ShellAction::List,
-        "read" => ShellAction::Read(argument(&["job", "text"])),
-        "stop" => ShellAction::Stop(argument(&["job", "text"])),
-        other => ShellAction::Other(other.to_owned()),
+        name => extra_tools::shell_action(members, name).0,
     }
 }
 

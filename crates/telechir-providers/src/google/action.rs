@@ -8,6 +8,7 @@ use std::time::Duration;
 use telechir_protocol::{Action, Button, ClickCount, ScrollUnit, Target};
 
 use super::args::{ArgResult, Args};
+use crate::json::arguments::scroll_distance;
 
 /// Arguments of predefined functions. A call with none of them belongs to another function.
 const MEMBERS: [&str; 32] = [
@@ -254,18 +255,8 @@ fn scroll(args: &mut Args, target: ScrollTarget, default: f64) -> ArgResult<Acti
             "the magnitude is {amount}, expected a number from 0"
         ));
     }
-    let direction = args.needed_text(&["direction"])?;
-    let (dx, dy) = match direction.to_ascii_lowercase().as_str() {
-        "up" => (0.0, -amount),
-        "down" => (0.0, amount),
-        "left" => (-amount, 0.0),
-        "right" => (amount, 0.0),
-        other => {
-            return Err(format!(
-                "`direction` is {other:?}, expected up, down, left or right"
-            ));
-        }
-    };
+    let direction = args.needed_text(&["direction"])?.to_ascii_lowercase();
+    let (dx, dy) = scroll_distance("direction", &direction, amount)?;
     Ok(Action::Scroll {
         at,
         dx,

@@ -152,6 +152,9 @@ fn own_function(
     } else {
         fallback_tools::decode_call(name, id.as_str(), Arguments::Json(args))
     };
+    if matches!(content, Content::ShellCall(_) | Content::EditCall(_)) {
+        keep_decision(&mut meta, &decision);
+    }
     match &mut content {
         Content::ComputerCall(call) => {
             if call.actions.is_empty() {
@@ -167,29 +170,15 @@ fn own_function(
             decide(call, decision);
         }
         Content::ShellCall(call) => {
-            keep_decision(&mut meta, &decision);
-            call.exception = call
-                .exception
-                .take()
-                .or(unfinished)
-                .or_else(|| decision.refusal());
+            call.exception = refusal(call.exception.take().or(unfinished), &decision);
             call.meta = meta;
         }
         Content::EditCall(call) => {
-            keep_decision(&mut meta, &decision);
-            call.exception = call
-                .exception
-                .take()
-                .or(unfinished)
-                .or_else(|| decision.refusal());
+            call.exception = refusal(call.exception.take().or(unfinished), &decision);
             call.meta = meta;
         }
         Content::FunctionCall(call) => {
-            call.exception = call
-                .exception
-                .take()
-                .or(unfinished)
-                .or_else(|| decision.refusal());
+            call.exception = refusal(call.exception.take().or(unfinished), &decision);
             call.meta = meta;
         }
         _ => {}
@@ -234,6 +223,11 @@ fn unreadable(called: RawCall<'_>, args: &Value, is_own: bool) -> Content {
     meta.set_property(PROVIDER, property::ARGS, args.clone());
     call.meta = meta;
     Content::FunctionCall(call)
+}
+
+/// Why a call must not be executed: its own reason, or the decision's.
+fn refusal(exception: Option<String>, decision: &SafetyDecision) -> Option<String> {
+    exception.or_else(|| decision.refusal())
 }
 
 /// Google's safety decision on a call.

@@ -1,10 +1,14 @@
 //! Encodes tool declarations for the two APIs.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value, json};
 use telechir_protocol::{ComputerUseTool, Environment, FunctionTool, RawTool, Tool};
 
 use super::functions::{FunctionVocabulary, ToolEnvironment, excluded};
 use super::{PROVIDER, generate, interactions};
+use crate::declaration::{DeclaredFunctions, RefuseTool, locate, own_settings, tool_location};
+use crate::service_rules::GOOGLE_FUNCTION_NAME;
 use crate::{Declaration, EncodeError, Report, ToolOffer, extra_tools, fallback_tools};
 
 /// Which of the two APIs a declaration is for.
@@ -26,10 +30,14 @@ const PAGE_ONLY: [&str; 6] = [
     "close_tab",
 ];
 
+/// Functions that one tool has at most.
+const MAX_FUNCTIONS: usize = 512;
+
 /// Encodes tool declarations for a model. They require no headers.
 pub(super) fn declare(
     offer: &ToolOffer,
     style: DeclarationStyle,
+    refuse: RefuseTool<'_>,
 ) -> Result<(Declaration, Report), EncodeError> {
     let has_desktop = offer
         .tools
@@ -41,11 +49,19 @@ pub(super) fn declare(
         has_desktop,
         has_computer: false,
         tools: Vec::new(),
+        hosted: HashSet::new(),
         functions: Vec::new(),
+        names: DeclaredFunctions::default(),
         report: Report::default(),
     };
     for (index, tool) in offer.tools.iter().enumerate() {
-        declarer.tool(tool, &format!("tools[{index}]"))?;
+        let (tools, losses) = (declarer.tools.len(), declarer.report.losses.len());
+        let declared = declarer.tool(tool, &tool_location(index));
+        locate(&mut declarer.report, losses, index, declared.is_err());
+        if let Err(error) = declared {
+            declarer.tools.truncate(tools);
+            refuse(index, error)?;
+        }
     }
     let mut tools = declarer.tools;
     match style {
@@ -72,7 +88,10 @@ struct GoogleDeclarer {
     has_desktop: bool,
     has_computer: bool,
     tools: Vec<Value>,
+    /// Those of the tools that the provider executes.
+    hosted: HashSet<Value>,
     functions: Vec<Value>,
+    names: DeclaredFunctions,
     report: Report,
 }
 
@@ -213,7 +232,7 @@ impl GoogleDeclarer {
         };
         let mut members = Map::new();
         members.insert("environment".to_owned(), environment.into());
-        for (name, value) in settings(&tool.additional_properties) {
+        for (name, value) in own_settings(&tool.additional_properties, PROVIDER) {
             let name = match self.style {
                 DeclarationStyle::Parts => camel(name),
                 DeclarationStyle::Steps => super::snake(name),
@@ -292,7 +311,7 @@ impl GoogleDeclarer {
 
     /// Declares a tool that the provider executes.
     fn hosted(&mut self, kind: &str, additional: &Map<String, Value>) {
-        let given = settings(additional);
+        let given = own_settings(additional, PROVIDER);
         let declared = match self.style {
             DeclarationStyle::Parts => {
                 let members: Map<String, Value> = given
@@ -306,74 +325,74 @@ impl GoogleDeclarer {
                 members.into()
             }
         };
-        if !self.tools.contains(&declared) {
+        if self.hosted.insert(declared.clone()) {
             self.tools.push(declared);
         }
     }
 
-    /// Declares a function. Parameters without any property are omitted because the provider
+    /// Declares a function. Parameters that describe no argument are omitted because the provider
     /// rejects them.
     fn function(
         &mut self,
-        name: &str,
+        function_name: &str,
         description: Option<&str>,
         parameters: &Value,
         additional: &Map<String, Value>,
     ) -> Result<(), EncodeError> {
-        let refused = |problem: String| EncodeError::Missing {
-            dialect: self.dialect(),
-            problem,
-        };
-        let allowed = |c: char| c.is_ascii_alphanumeric() || "_.:-".contains(c);
-        let begins = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-        if !begins || name.len() > 128 || !name.chars().all(allowed) {
-            return Err(refused(format!(
-                "invalid function name `{name}`: expected a letter or `_`, then letters, digits, `_`, `.`, `:` or `-`, at most 128 characters"
-            )));
+        if self.functions.len() == MAX_FUNCTIONS {
+            let problem = format!("too many functions: a tool has at most {MAX_FUNCTIONS}");
+            return Err(EncodeError::missing(self.dialect(), problem));
         }
-        if self
-            .functions
-            .iter()
-            .any(|function| function["name"] == name)
-        {
-            return Err(refused(format!(
-                "duplicate function name `{name}`; function names must be unique"
-            )));
-        }
-        let mut declared = json!({"name": name});
+        let mut declared = json!({"name": function_name});
         if self.style == DeclarationStyle::Steps {
-            declared = json!({"type": "function", "name": name});
+            declared = json!({"type": "function", "name": function_name});
         }
         if let Some(description) = description {
             declared["description"] = description.into();
         }
-        let has_properties = parameters
-            .get("properties")
-            .and_then(Value::as_object)
-            .is_some_and(|properties| !properties.is_empty());
-        let is_object = parameters.get("type").is_none_or(|kind| kind == "object");
-        if has_properties || !is_object {
+        if has_parameters(parameters) {
             let member = match self.style {
                 DeclarationStyle::Parts => "parametersJsonSchema",
                 DeclarationStyle::Steps => "parameters",
             };
             declared[member] = parameters.clone();
+        } else {
+            const EMPTY: [&str; 4] = ["type", "properties", "required", "additionalProperties"];
+            let members = parameters.as_object().into_iter().flatten();
+            for (member, _) in members.filter(|(member, _)| !EMPTY.contains(&member.as_str())) {
+                let what = format!("`{member}` of the parameters of `{function_name}`");
+                let why = "a function without parameters has no schema";
+                self.report.lost(what, format!("tool {function_name}"), why);
+            }
         }
-        for (name, value) in settings(additional) {
+        for (name, value) in own_settings(additional, PROVIDER) {
             let name = match self.style {
                 DeclarationStyle::Parts => camel(name),
                 DeclarationStyle::Steps => super::snake(name),
             };
             declared[name.as_str()] = value.clone();
         }
-        if self.functions.len() == 512 {
-            return Err(refused(
-                "too many functions: a tool has at most 512".to_owned(),
-            ));
-        }
-        self.functions.push(declared);
-        Ok(())
+        let (rule, dialect) = (&GOOGLE_FUNCTION_NAME, self.dialect());
+        let function = (function_name, declared);
+        self.names.add(rule, dialect, function, &mut self.functions)
     }
+}
+
+/// Whether a schema describes any argument.
+fn has_parameters(schema: &Value) -> bool {
+    let is_object = schema.get("type").is_none_or(|kind| kind == "object");
+    let describes = |(name, value): (&String, &Value)| match name.as_str() {
+        "properties" | "patternProperties" => {
+            value.as_object().is_some_and(|schemas| !schemas.is_empty())
+        }
+        "additionalProperties" => value.is_object(),
+        "$ref" | "allOf" | "anyOf" | "oneOf" => true,
+        _ => false,
+    };
+    !is_object
+        || schema
+            .as_object()
+            .is_some_and(|schema| schema.iter().any(describes))
 }
 
 /// Google's name of a hosted tool that other providers name differently.
@@ -384,15 +403,6 @@ fn hosted_name(kind: &str) -> &str {
         "code_interpreter" => "code_execution",
         other => other,
     }
-}
-
-/// Google's settings among those of all providers.
-fn settings(additional: &Map<String, Value>) -> impl Iterator<Item = (&String, &Value)> {
-    additional
-        .get(PROVIDER)
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten()
 }
 
 /// Converts `google_search` to `googleSearch`.

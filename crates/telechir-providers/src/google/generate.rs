@@ -10,8 +10,7 @@ mod partial_args;
 mod stream;
 
 pub(crate) use chat_api::combines_hosted_tools;
-pub(crate) use codec::GenerateContent;
-pub(super) use encode_part::content_of;
+pub(crate) use codec::CODEC;
 
 /// The dialect's name on the command line and in raw representations.
 pub(super) const DIALECT: &str = "google-generate-content";

@@ -9,7 +9,7 @@ mod encode_step;
 mod envelope;
 mod stream;
 
-pub(crate) use codec::Interactions;
+pub(crate) use codec::CODEC;
 
 /// The dialect's name on the command line and in raw representations.
 pub(super) const DIALECT: &str = "google-interactions";

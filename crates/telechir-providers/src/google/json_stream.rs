@@ -4,7 +4,7 @@ use serde_json::Value;
 use telechir_protocol::json_limits;
 
 use crate::StreamError;
-use crate::precision::RoundedNumbers;
+use crate::precision::ParsingLosses;
 
 /// Parser state between two pushes.
 #[derive(Debug, Default)]
@@ -15,7 +15,7 @@ pub(super) struct JsonStream {
     is_escaped: bool,
     list: ListState,
     number: usize,
-    rounded: RoundedNumbers,
+    rounded: ParsingLosses,
 }
 
 /// Whether the values are elements of a list.
@@ -58,10 +58,10 @@ impl JsonStream {
             (b',', ListState::Open) if self.number > 0 => {}
             (b'{', ListState::None | ListState::Open) => self.depth = 1,
             _ => {
-                return Err(StreamError::BadEvent {
-                    number: self.number + 1,
-                    problem: format!("unexpected character {:?}", char::from(byte)),
-                });
+                return Err(StreamError::bad_event(
+                    self.number + 1,
+                    format!("unexpected character {:?}", char::from(byte)),
+                ));
             }
         }
         Ok(())
@@ -88,16 +88,15 @@ impl JsonStream {
     fn ended(&mut self) -> Result<Value, StreamError> {
         self.number += 1;
         let value = std::mem::take(&mut self.value);
-        self.rounded.check(&value, "");
-        json_limits::parse(&value).map_err(|error| StreamError::BadEvent {
-            number: self.number,
-            problem: format!("its data is not JSON: {error}"),
+        self.rounded.check_event(&value);
+        json_limits::parse(&value).map_err(|error| {
+            StreamError::bad_event(self.number, format!("its data is not JSON: {error}"))
         })
     }
 
     /// Checks that the stream may end here. Adds the rounded numbers to `rounded`.
-    pub(super) fn finish(self, rounded: &mut RoundedNumbers) -> Result<(), StreamError> {
-        let truncated = |missing: String| Err(StreamError::Truncated { missing });
+    pub(super) fn finish(self, rounded: &mut ParsingLosses) -> Result<(), StreamError> {
+        let truncated = |missing: String| Err(StreamError::truncated(missing));
         if self.depth > 0 {
             return truncated(format!("value {} is incomplete", self.number + 1));
         }
@@ -113,7 +112,7 @@ impl JsonStream {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{JsonStream, RoundedNumbers};
+    use super::{JsonStream, ParsingLosses};
 
     #[test]
     fn every_split_gives_the_same_values() {
@@ -125,7 +124,7 @@ mod tests {
             values.extend(stream.push(&text.as_bytes()[cut..]).expect("values"));
             assert_eq!(values, expected, "cut at {cut}");
             stream
-                .finish(&mut RoundedNumbers::default())
+                .finish(&mut ParsingLosses::default())
                 .expect("an end");
         }
         let mut stream = JsonStream::default();
@@ -140,7 +139,7 @@ mod tests {
     fn rejects_truncated_and_foreign_bytes() {
         let mut stream = JsonStream::default();
         stream.push(b"[{\"a\": 1}").expect("values");
-        assert!(stream.finish(&mut RoundedNumbers::default()).is_err());
+        assert!(stream.finish(&mut ParsingLosses::default()).is_err());
         assert!(JsonStream::default().push(b"[{}] x").is_err());
         assert!(JsonStream::default().push(b"[nonsense]").is_err());
     }

@@ -5,8 +5,9 @@ use std::borrow::Cow;
 use serde_json::{Map, Value, json};
 use telechir_protocol::{Content, HostedCall, Media, Size};
 
-use crate::Report;
+use crate::codec::ScreenshotRules;
 use crate::json::{hosted_output, media};
+use crate::{Report, ScreenshotWhen};
 
 /// Converts URL-safe base64 to the standard alphabet, which all other dialects accept.
 pub(super) fn standard(base64: &str) -> Cow<'_, str> {
@@ -85,11 +86,22 @@ pub(super) fn size_of(media: &Media) -> Option<Size> {
 
 /// Maximum base64 characters of one image. A request is limited to 20 MB, which includes the
 /// conversation's other images.
-pub(super) const MAX_IMAGE_BASE64: usize = 7 * 1024 * 1024;
+const MAX_IMAGE_BASE64: usize = 7 * 1024 * 1024;
+
+/// The screenshots of both APIs.
+pub(super) const SCREENSHOTS: ScreenshotRules = ScreenshotRules {
+    size: screenshot_size,
+    max_base64: MAX_IMAGE_BASE64,
+    // Only PNG and JPEG are known to work in the parts of a `functionResponse`, and only PNG in a
+    // `function_result`.
+    accepts_webp: false,
+    // Every result of a computer call needs a screenshot.
+    when: ScreenshotWhen::EveryCall,
+};
 
 /// The size to which a screenshot is scaled. Coordinates do not depend on it; a larger image costs
 /// more without showing more.
-pub(super) fn screenshot_size(size: Size) -> Size {
+fn screenshot_size(_model: Option<&str>, size: Size) -> Size {
     const MAX_SIDE_PX: u32 = 3072;
     let longest = size.width.max(size.height);
     if longest <= MAX_SIDE_PX {

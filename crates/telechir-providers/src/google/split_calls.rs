@@ -2,11 +2,9 @@
 //! show how the parts belong together: `call_1-1of3`.
 
 use serde_json::Value;
-use telechir_protocol::{
-    CallId, ComputerCall, ComputerResult, Content, FailureKind, Meta, Raw, StepOutcome, StepState,
-};
+use telechir_protocol::{CallId, ComputerCall, ComputerResult, Content, Meta, Raw};
 
-use crate::history::split_ids::{self, PartId};
+use crate::history::split_ids::{self, PartId, all_of};
 
 /// The id of one part; `number` starts at 1.
 pub(super) fn part_id(base: &CallId, number: usize, count: usize) -> CallId {
@@ -62,24 +60,17 @@ pub(super) fn join(contents: Vec<Content>) -> Vec<Content> {
 fn joined_content(parts: &[Content]) -> Option<Content> {
     let (_, first) = parts.first().and_then(part_of)?;
     let base = CallId::from(first.base);
-    if let Some(calls) = all(parts, |part| match part {
+    if let Some(calls) = all_of(parts, |part| match part {
         Content::ComputerCall(call) => Some(call),
         _ => None,
     }) {
         return Some(Content::ComputerCall(call(base, &calls)?));
     }
-    let results = all(parts, |part| match part {
+    let results = all_of(parts, |part| match part {
         Content::ComputerResult(result) => Some(result),
         _ => None,
     })?;
     Some(Content::ComputerResult(result(base, &results)?))
-}
-
-fn all<'a, T>(
-    parts: &'a [Content],
-    read: impl Fn(&'a Content) -> Option<&'a T>,
-) -> Option<Vec<&'a T>> {
-    parts.iter().map(read).collect()
 }
 
 /// The first part's meta, with the JSON of all parts as its raw representation.
@@ -114,56 +105,14 @@ fn call(id: CallId, calls: &[&ComputerCall]) -> Option<ComputerCall> {
     })
 }
 
-/// The screenshot is the one of the last part.
 fn result(id: CallId, results: &[&ComputerResult]) -> Option<ComputerResult> {
-    let last = *results.last()?;
-    let texts: Vec<&str> = results
-        .iter()
+    let texts = results.iter();
+    let texts: Vec<&str> = texts
         .filter_map(|result| result.text_output.as_deref())
         .collect();
-    let failures = || results.iter().filter_map(|result| result.error.clone());
-    let first = failures().find(|failure| failure.kind != FailureKind::NotExecuted);
-    let before = &results[..results.len() - 1];
-    let has_more = |result: &&ComputerResult| {
+    let has_more = |result: &ComputerResult| {
         result.screenshot.is_some() || result.error.is_some() || result.text_output.is_some()
     };
-    let steps = if first.is_some() || before.iter().any(has_more) {
-        results.iter().map(|result| step(result)).collect()
-    } else {
-        Vec::new()
-    };
-    Some(ComputerResult {
-        call_id: id,
-        text_output: (!texts.is_empty()).then(|| texts.join("\n")),
-        error: first.or_else(|| failures().next()),
-        screenshot: results
-            .iter()
-            .rev()
-            .find_map(|result| result.screenshot.clone()),
-        acknowledged_safety_checks: results
-            .iter()
-            .flat_map(|result| result.acknowledged_safety_checks.clone())
-            .collect(),
-        steps,
-        meta: joined_meta(results.iter().map(|result| &result.meta)),
-        ..last.clone()
-    })
-}
-
-/// The outcome of one action. The action itself is in the call.
-fn step(result: &ComputerResult) -> StepOutcome {
-    let state = match &result.error {
-        None => StepState::Delivered,
-        Some(failure) if failure.kind == FailureKind::NotExecuted => StepState::NotStarted,
-        Some(failure) => StepState::Failed {
-            failure: failure.clone(),
-        },
-    };
-    StepOutcome {
-        action: String::new(),
-        state,
-        text: result.text_output.clone(),
-        screenshot: result.screenshot.clone(),
-        duration_ms: None,
-    }
+    let meta = joined_meta(results.iter().map(|result| &result.meta));
+    split_ids::join_results(id, results, &texts, has_more, meta)
 }

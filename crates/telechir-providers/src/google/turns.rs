@@ -12,7 +12,7 @@ use super::encode_call::EncodedFunctionCall;
 use super::media::size_of;
 use crate::history::turns::{call_id, meta_of, result_id};
 use crate::json::media;
-use crate::{Envelope, Report};
+use crate::{Envelope, History, Report};
 
 /// The author of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,18 +54,22 @@ fn author_of(role: &Role, content: &Content) -> TurnAuthor {
     }
 }
 
-/// Groups messages into turns. A message with JSON from `around` stays a turn of its own.
+/// The turns of a history from message `first` on, without what a list of turns cannot represent,
+/// which is reported. A message that came from this dialect stays a turn of its own.
 pub(super) fn turns<'a>(
-    messages: &'a [Message],
+    history: &'a History,
     first: usize,
-    around: impl Fn(&'a Message) -> Option<&'a Value>,
+    dialect: &str,
     report: &mut Report,
 ) -> Vec<AuthoredTurn<'a>> {
+    let messages = history.messages.get(first..).unwrap_or_default();
+    report_foreign_envelope(&history.envelope, dialect, report);
+    report_instructions(messages, first, report);
     let mut turns: Vec<AuthoredTurn<'a>> = Vec::new();
     for (at, message) in messages.iter().enumerate() {
         let location = |index| format!("messages[{}].contents[{index}]", at + first);
         let entry = |(index, content)| TurnEntry::Content(content, location(index));
-        if let Some(around) = around(message) {
+        if let Some(around) = own_around(message, dialect) {
             let author = if message.role == Role::Assistant {
                 TurnAuthor::Model
             } else {
@@ -94,6 +98,12 @@ pub(super) fn turns<'a>(
         }
     }
     pair_results(turns, report)
+}
+
+/// The JSON around the contents of a message, if it came from this dialect.
+pub(super) fn own_around<'a>(message: &'a Message, dialect: &str) -> Option<&'a Value> {
+    let raw = message.meta.raw_representation.as_ref()?;
+    (raw.dialect == dialect && raw.json().is_object()).then_some(raw.json())
 }
 
 fn result_call_id<'a>(entry: &TurnEntry<'a>) -> Option<&'a CallId> {
@@ -317,22 +327,15 @@ pub(super) fn joined_text(message: &Message) -> String {
 }
 
 /// Reports the fields around a history of another dialect, which a list cannot represent.
-pub(super) fn report_foreign_envelope(envelope: &Envelope, own: &str, report: &mut Report) {
+fn report_foreign_envelope(envelope: &Envelope, own: &str, report: &mut Report) {
     let why = "a list has no fields of a request or response";
     for (name, _) in envelope.foreign_fields(own) {
-        // Textual instructions are also a message of the history.
-        let is_message = matches!(
-            name.as_str(),
-            "instructions" | "systemInstruction" | "system_instruction"
-        );
-        if !is_message {
-            report.lost(format!("field `{name}`"), name.clone(), why);
-        }
+        report.lost(format!("field `{name}`"), name.clone(), why);
     }
 }
 
 /// Reports instructions outside the request's own field, which become user messages.
-pub(super) fn report_instructions(messages: &[Message], first: usize, report: &mut Report) {
+fn report_instructions(messages: &[Message], first: usize, report: &mut Report) {
     for (at, message) in messages.iter().enumerate() {
         let is_system = matches!(message.role, Role::System | Role::Developer);
         if is_system && super::raw_of(&message.meta).is_none() {

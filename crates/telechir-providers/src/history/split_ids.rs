@@ -1,4 +1,9 @@
-//! Ids of the parts of a call that a dialect writes as several calls: `call_1-1of3`.
+//! The parts of a call that a dialect writes as several calls: their ids (`call_1-1of3`), and how
+//! their results are joined again.
+
+use telechir_protocol::{
+    CallId, ComputerResult, Content, FailureKind, Meta, StepOutcome, StepState,
+};
 
 /// The parts of an id that [`part_id`] made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +46,65 @@ pub(crate) fn part_id(base: &str, number: usize, count: usize) -> String {
     } else {
         format!("{base}-{number}of{count}")
     }
+}
+
+/// Joins the results of a call's parts: the last screenshot, the first failure that is not a
+/// consequence, and these texts. The steps are recorded if the joined result lacks something, which
+/// `has_more` decides for the results before the last.
+pub(crate) fn join_results(
+    call_id: CallId,
+    results: &[&ComputerResult],
+    texts: &[&str],
+    has_more: impl Fn(&ComputerResult) -> bool,
+    meta: Meta,
+) -> Option<ComputerResult> {
+    let (last, before) = results.split_last()?;
+    let failures = || results.iter().filter_map(|result| result.error.clone());
+    let first = failures().find(|failure| failure.kind != FailureKind::NotExecuted);
+    let steps = if first.is_some() || before.iter().any(|result| has_more(result)) {
+        results.iter().map(|result| step(result)).collect()
+    } else {
+        Vec::new()
+    };
+    let mut newest_first = results.iter().rev();
+    let checks = results.iter().map(|part| &part.acknowledged_safety_checks);
+    Some(ComputerResult {
+        call_id,
+        text_output: (!texts.is_empty()).then(|| texts.join("\n")),
+        error: first.or_else(|| failures().next()),
+        screenshot: newest_first.find_map(|part| part.screenshot.clone()),
+        acknowledged_safety_checks: checks.flatten().cloned().collect(),
+        steps,
+        meta,
+        ..(*last).clone()
+    })
+}
+
+/// The outcome of the action of one part.
+fn step(result: &ComputerResult) -> StepOutcome {
+    let state = match &result.error {
+        None => StepState::Delivered,
+        Some(failure) if failure.kind == FailureKind::NotExecuted => StepState::NotStarted,
+        Some(failure) => StepState::Failed {
+            failure: failure.clone(),
+        },
+    };
+    let step = result.steps.first();
+    StepOutcome {
+        action: step.map_or_else(String::new, |step| step.action.clone()),
+        state,
+        text: result.text_output.clone(),
+        screenshot: result.screenshot.clone(),
+        duration_ms: None,
+    }
+}
+
+/// The contents of all parts, if every part has one of this kind.
+pub(crate) fn all_of<'a, T>(
+    parts: &'a [Content],
+    kind: impl Fn(&'a Content) -> Option<&'a T>,
+) -> Option<Vec<&'a T>> {
+    parts.iter().map(kind).collect()
 }
 
 #[cfg(test)]

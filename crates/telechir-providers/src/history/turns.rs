@@ -94,6 +94,20 @@ pub(crate) fn is_result(content: &Content) -> bool {
     )
 }
 
+/// Passes the contents of a message to `write` until none is left, with the path of the first.
+/// `write` returns how many it used.
+pub(crate) fn for_each_run(
+    message: &Message,
+    path: &str,
+    mut write: impl FnMut(&[Content], &str) -> usize,
+) {
+    let contents = message.contents.as_slice();
+    let mut at = 0;
+    while let Some(rest) = contents.get(at..).filter(|rest| !rest.is_empty()) {
+        at += write(rest, &format!("{path}.contents[{at}]"));
+    }
+}
+
 /// The last result of each call of a history.
 pub(crate) fn results(messages: &[Message]) -> HashMap<&CallId, &Content> {
     let contents = messages.iter().flat_map(|message| &message.contents);

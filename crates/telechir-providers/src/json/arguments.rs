@@ -22,6 +22,23 @@ pub(crate) fn missing(name: &str) -> String {
     format!("`{name}` is missing")
 }
 
+/// How far to scroll right and down, for an amount in the direction that the argument `name` states.
+pub(crate) fn scroll_distance(
+    name: &str,
+    direction: &str,
+    amount: f64,
+) -> Result<(f64, f64), String> {
+    match direction {
+        "up" => Ok((0.0, -amount)),
+        "down" => Ok((0.0, amount)),
+        "left" => Ok((-amount, 0.0)),
+        "right" => Ok((amount, 0.0)),
+        other => Err(format!(
+            "`{name}` is {other:?}, expected up, down, left or right"
+        )),
+    }
+}
+
 /// A value as text for an error message, cut to 80 characters.
 pub(crate) fn excerpt(value: &Value) -> String {
     const LIMIT: usize = 80;

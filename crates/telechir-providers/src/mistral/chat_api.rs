@@ -2,10 +2,9 @@
 //! false`).
 
 use serde_json::{Map, Value, json};
-use telechir_protocol::UsageContent;
 
 use crate::chat::Flavour;
-use crate::chat::chat_api::{MessageImages, image_limit, repair_arguments, usage};
+use crate::chat::chat_api::{MessageImages, image_limit, repair_arguments};
 use crate::chat_api::{ChatApi, Endpoint};
 use crate::history::prune;
 use crate::json::text_of;
@@ -56,11 +55,11 @@ impl ChatApi for ConversationsChat {
         response: &Value,
         has_calls: bool,
         items: &mut Vec<Value>,
-    ) -> (StopReason, UsageContent) {
+    ) -> StopReason {
         let outputs = response.get("outputs").and_then(Value::as_array);
         let outputs = outputs.map(Vec::as_slice).unwrap_or_default();
         items.extend(outputs.iter().cloned().map(as_input_entry));
-        (stop_reason(outputs, has_calls), usage(response))
+        stop_reason(outputs, has_calls)
     }
 
     fn endpoint(&self) -> Endpoint {

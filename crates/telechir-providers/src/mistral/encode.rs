@@ -11,8 +11,8 @@ use telechir_protocol::{Arguments, CallId, Content, Media, Message, ToolResult};
 use super::decode::{AFTER, CONFIRMATION, ENTRY, EntryReader, MEMBERS, WRAPPED};
 use super::envelope::{WrittenEntries, enclose, is_instructions, is_text_input};
 use super::{DIALECT, FLAVOUR, PROVIDER, execution, result_images};
-use crate::chat::encode::{add_addresses, synthetic_id};
-use crate::chat::parts;
+use crate::chat::encode::add_addresses;
+use crate::chat::{losses, parts};
 use crate::fallback_tools::{self, FunctionInvocation};
 use crate::history::turns;
 use crate::history::turns::result_of;
@@ -104,40 +104,16 @@ impl EntryWriter {
             if !is_new {
                 continue;
             }
-            self.report.preserved(
-                "the absence of a result",
-                format!("call {id}"),
-                "every call must be answered before the next message",
-                "as an error result",
-            );
-            let text = "Error (not executed): The history has no result of this call.";
+            let text = losses::missing_result(&id, &mut self.report);
             let entry = json!({"type": "function.result", "tool_call_id": id, "result": text});
             self.entries.push(entry);
         }
     }
 
     fn foreign_envelope(&mut self, history: &History) {
-        let has_system_message = history
-            .messages
-            .first()
-            .is_some_and(|message| message.role == telechir_protocol::Role::System);
         let why = "a list of entries has no request or response members";
-        for (name, value) in history.envelope.foreign_fields(DIALECT) {
-            if has_system_message && name == "instructions" {
-                continue;
-            }
-            let names = ["system", "systemInstruction", "system_instruction"];
-            let text = crate::instructions::text(value).filter(|_| names.contains(&name.as_str()));
-            let Some(text) = text else {
-                self.report
-                    .lost(format!("member `{name}`"), name.clone(), why);
-                continue;
-            };
-            let how = "as a user entry; a request has `instructions` for it";
-            self.report
-                .preserved(format!("member `{name}`"), name.clone(), why, how);
-            let entry = json!({"type": "message.input", "role": "user", "content": text});
-            self.push(entry, true);
+        for (name, _) in history.envelope.foreign_fields(DIALECT) {
+            self.report.lost(format!("member `{name}`"), name, why);
         }
     }
 
@@ -145,14 +121,9 @@ impl EntryWriter {
         if self.repeat(message) {
             return;
         }
-        let mut rest = message.contents.as_slice();
-        let mut at = 0;
-        while !rest.is_empty() {
-            let path = format!("{path}.contents[{at}]");
-            let count = self.contents(message, rest, &path);
-            rest = rest.get(count..).unwrap_or_default();
-            at += count;
-        }
+        turns::for_each_run(message, path, |rest, path| {
+            self.contents(message, rest, path)
+        });
     }
 
     /// Writes an unedited entry of this dialect unchanged.
@@ -259,7 +230,7 @@ impl EntryWriter {
         }
         let own = id.map_or_else(|| format!("call{}", self.entries.len()), str::to_owned);
         let id = self.wire_id(own, came, path);
-        self.note_call(content, came, path);
+        losses::call(content, came, path, &mut self.report);
         let arguments = match &called.arguments {
             Arguments::Text(text) if text.trim().is_empty() => "{}".into(),
             Arguments::Text(text) => text.as_str().into(),
@@ -294,12 +265,7 @@ impl EntryWriter {
         if came || FLAVOUR.takes_id(&own) {
             return own;
         }
-        let id = synthetic_id(FLAVOUR, &own, &self.ids);
-        let how = format!("as `{id}`, which cannot be mapped back");
-        let why = "ids consist of nine letters and digits";
-        self.report.preserved(format!("id `{own}`"), path, why, how);
-        self.ids.insert(own, id.clone());
-        id
+        losses::replaced_id(FLAVOUR, own, &mut self.ids, path, &mut self.report)
     }
 
     /// Records a call from an entry that is not part of the output.
@@ -312,13 +278,7 @@ impl EntryWriter {
 
     /// Writes the result of a call.
     pub(super) fn result(&mut self, result: &ToolResult, message: &Message, path: &str) {
-        if let ToolResult::Computer(result) = result {
-            for check in &result.acknowledged_safety_checks {
-                let what = format!("acknowledged safety check {}", check.id);
-                let why = "a function result has no field for it";
-                self.report.lost(what, path, why);
-            }
-        }
+        losses::acknowledged(result, path, &mut self.report);
         let own = result.call_id().map_or("", CallId::as_str).to_owned();
         let id = self.ids.get(&own).cloned().unwrap_or(own);
         let mut rendered = fallback_tools::render_result(result);

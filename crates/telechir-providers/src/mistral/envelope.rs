@@ -2,11 +2,12 @@
 //! a single entry.
 
 use serde_json::Value;
-use telechir_protocol::{Content, Message, ModelTurn, Role, UsageContent};
+use telechir_protocol::{Content, Message, ModelTurn, Role};
 
 use super::decode::{EntryReader, confirmation};
-use super::{DIALECT, PROVIDER};
-use crate::json::{Fields, kind, list, object, raw, some_text, text};
+use super::{DIALECT, FLAVOUR, PROVIDER};
+use crate::chat;
+use crate::json::{Fields, kind, list, names_of, object, some_text, text};
 use crate::provider_error::ProviderError;
 use crate::{DecodeError, Envelope, History, Report};
 
@@ -44,7 +45,7 @@ pub(super) fn read_response(value: Value) -> Result<(ModelTurn, Report), DecodeE
         .into_iter()
         .flat_map(|message| message.contents)
         .collect();
-    contents.extend(object(&rest, "usage").map(usage));
+    contents.extend(object(&rest, "usage").map(|usage| chat::usage(FLAVOUR, usage)));
     Ok((ModelTurn::new(contents)?, reader.report))
 }
 
@@ -58,16 +59,6 @@ fn refuse_unanswerable(index: usize, entry: &Fields) -> Result<(), DecodeError> 
         return Err(wrong_shape(problem, None));
     }
     Ok(())
-}
-
-fn usage(usage: &Fields) -> Content {
-    let count = |name: &str| usage.get(name).and_then(Value::as_u64);
-    Content::Usage(UsageContent {
-        input_token_count: count("prompt_tokens"),
-        output_token_count: count("completion_tokens"),
-        total_token_count: count("total_tokens"),
-        meta: raw(DIALECT, Value::Object(usage.clone())),
-    })
 }
 
 /// Decodes a history: a request, an append request, a response, a stored history, its list, or one
@@ -215,10 +206,9 @@ fn find_entries(value: Value) -> Result<EntryEnvelope, DecodeError> {
         .find(|name| rest.contains_key(*name))
         .or_else(|| is_addition.then_some(INPUTS));
     let Some(member) = member else {
-        let names: Vec<&str> = rest.keys().take(6).map(String::as_str).collect();
         let problem = format!(
-            "expected `outputs`, `inputs`, `entries` or `type`, found `{}`",
-            names.join("`, `")
+            "expected `outputs`, `inputs`, `entries` or `type`, found {}",
+            names_of(&rest)
         );
         return Err(wrong_shape(problem, looks_like(&rest)));
     };

@@ -1,6 +1,6 @@
 //! Encodes the results of a turn: one result per call in call order, then their images.
 
-use telechir_protocol::{AnsweredTurn, CallId, Content, Message, Role, ToolCall};
+use telechir_protocol::{AnsweredTurn, CallId, Message, Role};
 
 use super::encode::EntryWriter;
 use crate::EncodedReply;
@@ -10,7 +10,7 @@ pub(super) fn encode_results(turn: &AnsweredTurn) -> EncodedReply {
     let mut writer = EntryWriter::default();
     for (call, result) in turn.pairs() {
         let id = result.call_id().map_or("", CallId::as_str).to_owned();
-        writer.remember(&content_of(call), id);
+        writer.remember(&call.into_content(), id);
     }
     let message = Message::new(Role::Tool, Vec::new());
     for result in turn.results() {
@@ -19,13 +19,4 @@ pub(super) fn encode_results(turn: &AnsweredTurn) -> EncodedReply {
     }
     let (items, _, report) = writer.finish();
     EncodedReply { items, report }
-}
-
-fn content_of(call: ToolCall) -> Content {
-    match call {
-        ToolCall::Computer(call) => Content::ComputerCall(call),
-        ToolCall::Shell(call) => Content::ShellCall(call),
-        ToolCall::Edit(call) => Content::EditCall(call),
-        ToolCall::Function(call) => Content::FunctionCall(call),
-    }
 }

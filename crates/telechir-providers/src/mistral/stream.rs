@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::StreamError;
 use crate::chat::join_parts;
 use crate::json::{Fields, kind, present, some_text, text};
-use crate::precision::RoundedNumbers;
+use crate::precision::ParsingLosses;
 use crate::stream::{CallDelta, Delta, EventAssembler};
 
 /// Maximum number of entries in one response.
@@ -85,17 +85,16 @@ impl EventAssembler for ConversationBuilder {
         }
     }
 
-    fn finish(self, _: &mut RoundedNumbers) -> Result<Value, StreamError> {
-        let missing = |missing: &str| StreamError::Truncated {
-            missing: missing.to_owned(),
-        };
+    fn finish(self, _: &mut ParsingLosses) -> Result<Value, StreamError> {
         let Some(done) = self.done else {
-            return Err(missing("the final event of the response is missing"));
+            return Err(StreamError::truncated(
+                "the final event of the response is missing",
+            ));
         };
         let mut entries = self.entries;
         if let Some(open) = entries.iter().find(|entry| entry.is_open) {
             let problem = format!("an entry `{}` is incomplete", open.kind);
-            return Err(missing(&problem));
+            return Err(StreamError::truncated(&problem));
         }
         // Without indexes, entries stay in order of arrival.
         if entries.iter().all(|entry| entry.output_index.is_some()) {
@@ -119,10 +118,7 @@ impl EventAssembler for ConversationBuilder {
 
 impl ConversationBuilder {
     fn bad(&self, problem: &str) -> StreamError {
-        StreamError::BadEvent {
-            number: self.number,
-            problem: problem.to_owned(),
-        }
+        StreamError::bad_event(self.number, problem)
     }
 
     /// The entry with the event's id and index, or a new one.

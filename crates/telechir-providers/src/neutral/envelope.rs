@@ -2,11 +2,13 @@
 //! one content.
 
 use serde_json::{Map, Value, json};
-use telechir_protocol::{Content, InvalidTurn, Message, ModelTurn, Role};
+use telechir_protocol::{Content, Message, ModelTurn, Role};
 
 use super::call_ids::CallIds;
 use super::decode::{self, DIALECT};
-use crate::{DecodeError, Envelope, History, Report, instructions};
+use crate::history::turns::is_result;
+use crate::json::names_of;
+use crate::{DecodeError, Envelope, History, Report};
 
 /// The member of an envelope around a list of contents.
 const CONTENTS: &str = "contents";
@@ -22,21 +24,7 @@ const ROLES: &str = "system, developer, user, assistant or tool";
 /// Decodes a response: the contents of all its messages.
 pub(super) fn read_response(document: Value) -> Result<(ModelTurn, Report), DecodeError> {
     let (history, report) = read_history(document)?;
-    let messages = history.messages.into_iter();
-    let contents: Vec<Content> = messages.flat_map(|message| message.contents).collect();
-    if let Some(name) = contents.iter().find_map(unanswerable) {
-        return Err(InvalidTurn::MissingCallId { name }.into());
-    }
-    Ok((ModelTurn::new(contents)?, report))
-}
-
-/// The type of a call that could not be decoded as one, so that nothing would answer it.
-fn unanswerable(content: &Content) -> Option<String> {
-    let Content::Other(other) = content else {
-        return None;
-    };
-    let kind = other.kind.as_deref()?;
-    decode::CALLS.contains(&kind).then(|| kind.to_owned())
+    Ok((history.into_turn(&decode::CALLS)?, report))
 }
 
 /// Decodes a history in any of the forms.
@@ -57,6 +45,9 @@ pub(super) fn read_history(document: Value) -> Result<(History, Report), DecodeE
     };
     Ok((History { messages, envelope }, reader.report))
 }
+
+/// Members of a message that mean the same when they are null and when they are absent.
+const NOT_NULL: [&str; 3] = ["additional_properties", "annotations", "raw_representation"];
 
 struct Reader {
     ids: CallIds,
@@ -113,11 +104,10 @@ impl Reader {
             let content = self.content(Value::Object(members), "the content")?;
             return Ok((by_speaker(vec![content]), around(CONTENT, Map::new())));
         }
-        let names = members.keys().map(|name| format!("`{name}`"));
-        let names = names.collect::<Vec<_>>().join(", ");
         Err(wrong(format!(
             "expected `messages`, a message with `role` and `contents`, or a content with `type`; \
-             found the members {names}"
+             found {}",
+            names_of(&members)
         )))
     }
 
@@ -167,7 +157,8 @@ impl Reader {
         for (at, json) in contents.into_iter().enumerate() {
             decoded.push(self.content(json, &format!("{location}.contents[{at}]"))?);
         }
-        members.retain(|_, value| !value.is_null());
+        // A member that nobody knows stays, also null.
+        members.retain(|name, value| !value.is_null() || !NOT_NULL.contains(&name.as_str()));
         let meta = serde_json::from_value(Value::Object(members))
             .map_err(|problem| wrong(format!("{location}: {problem}")))?;
         let mut message = Message::new(role, decoded);
@@ -219,11 +210,7 @@ fn around(member: &'static str, rest: Map<String, Value>) -> Envelope {
 }
 
 fn wrong(problem: impl Into<String>) -> DecodeError {
-    DecodeError::WrongShape {
-        dialect: DIALECT,
-        problem: problem.into(),
-        looks_like: None,
-    }
+    DecodeError::wrong_shape(DIALECT, problem)
 }
 
 /// Encodes a history in the form that it was decoded from; one of another dialect is a list of
@@ -231,10 +218,12 @@ fn wrong(problem: impl Into<String>) -> DecodeError {
 pub(super) fn write_history(history: &History) -> (Value, Report) {
     let mut report = Report::default();
     let document = match &history.envelope {
-        Envelope::Object { dialect, rest, .. } if *dialect != DIALECT => {
-            let instructions = instructions::of_envelope(rest, &history.messages, &mut report);
-            let messages = instructions.iter().chain(&history.messages);
-            messages.map(message_json).collect()
+        Envelope::Object { dialect, .. } if *dialect != DIALECT => {
+            let why = "a list of messages has no request or response members";
+            for (name, _) in history.envelope.foreign_fields(DIALECT) {
+                report.lost(format!("member `{name}`"), name, why);
+            }
+            history.messages.iter().map(message_json).collect()
         }
         Envelope::Object { .. } | Envelope::List => own_document(history),
     };
@@ -304,15 +293,7 @@ fn by_speaker(contents: Vec<Content>) -> Vec<Message> {
 }
 
 fn speaker(content: &Content) -> Role {
-    let is_result = matches!(
-        content,
-        Content::ComputerResult(_)
-            | Content::ShellResult(_)
-            | Content::EditResult(_)
-            | Content::FunctionResult(_)
-            | Content::ApprovalResponse(_)
-    );
-    if is_result {
+    if is_result(content) || matches!(content, Content::ApprovalResponse(_)) {
         Role::User
     } else {
         Role::Assistant

@@ -1,9 +1,7 @@
 //! Conversation state for the Responses API: items are resent with every request (`store: false`).
 
 use serde_json::{Map, Value, json};
-use telechir_protocol::UsageContent;
 
-use crate::chat_api::usage;
 use crate::chat_api::{ChatApi, Endpoint};
 use crate::history::prune::{self, ImageItems, REMOVED_NOTE};
 use crate::json::text_of;
@@ -73,12 +71,7 @@ impl ChatApi for ResponsesChat {
         }
     }
 
-    fn push_response(
-        &self,
-        body: &Value,
-        has_calls: bool,
-        items: &mut Vec<Value>,
-    ) -> (StopReason, UsageContent) {
+    fn push_response(&self, body: &Value, has_calls: bool, items: &mut Vec<Value>) -> StopReason {
         let output: Vec<Value> = body
             .get("output")
             .and_then(Value::as_array)
@@ -86,11 +79,7 @@ impl ChatApi for ResponsesChat {
             .unwrap_or_default();
         let stop_reason = stop_reason(body, &output, has_calls);
         items.extend(output.into_iter().map(as_input_item));
-        let total = body
-            .get("usage")
-            .and_then(|usage| usage.get("total_tokens"))
-            .and_then(Value::as_u64);
-        (stop_reason, usage(body, total))
+        stop_reason
     }
 
     fn endpoint(&self) -> Endpoint {

@@ -5,23 +5,42 @@ use telechir_protocol::{
     ComputerUseTool, Environment, FunctionTool, HostedTool, RawTool, ShellTool, Tool,
 };
 
+use super::models::{self, ModelComputer, ModelShell};
 use super::{DIALECT, PROVIDER, rules};
-use crate::declaration::hosted_settings;
+use crate::declaration::{
+    DeclaredFunctions, RefuseTool, add_settings, hosted_settings, locate, own_settings,
+    tool_location,
+};
 use crate::extra_tools;
+use crate::service_rules::LONG_FUNCTION_NAME;
 use crate::{Declaration, EncodeError, Report, ToolOffer};
 
 /// Declares tools for a model; no extra headers are needed.
-pub(super) fn declare(offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {
+pub(super) fn declare(
+    offer: &ToolOffer,
+    refuse: RefuseTool<'_>,
+) -> Result<(Declaration, Report), EncodeError> {
     let model = offer.model.as_deref().unwrap_or_default();
     let mut declarer = ToolDeclarer {
-        preview: model.starts_with("computer-use-preview"),
-        local_shell: model.starts_with("codex-mini-latest"),
+        model,
+        computer: models::computer(model),
+        shell: models::shell(model),
         tools: Vec::new(),
+        functions: DeclaredFunctions::default(),
+        has_computer: false,
         body: Map::new(),
         report: Report::default(),
     };
     for (index, tool) in offer.tools.iter().enumerate() {
-        declarer.tool(tool, &format!("tools[{index}]"))?;
+        let (tools, losses) = (declarer.tools.len(), declarer.report.losses.len());
+        let has_computer = declarer.has_computer;
+        let declared = declarer.tool(tool, &tool_location(index));
+        locate(&mut declarer.report, losses, index, declared.is_err());
+        if let Err(error) = declared {
+            declarer.tools.truncate(tools);
+            declarer.has_computer = has_computer;
+            refuse(index, error)?;
+        }
     }
     let declaration = Declaration {
         tools: declarer.tools,
@@ -31,21 +50,23 @@ pub(super) fn declare(offer: &ToolOffer) -> Result<(Declaration, Report), Encode
     Ok((declaration, declarer.report))
 }
 
-struct ToolDeclarer {
-    /// The model accepts only `computer_use_preview`.
-    preview: bool,
-    /// The model accepts only `local_shell`.
-    local_shell: bool,
+struct ToolDeclarer<'a> {
+    model: &'a str,
+    computer: ModelComputer,
+    shell: ModelShell,
     tools: Vec<Value>,
+    functions: DeclaredFunctions,
+    /// Whether the computer tool is among the tools.
+    has_computer: bool,
     body: Map<String, Value>,
     report: Report,
 }
 
-impl ToolDeclarer {
+impl ToolDeclarer<'_> {
     fn tool(&mut self, tool: &Tool, path: &str) -> Result<(), EncodeError> {
         match tool {
             Tool::ComputerUse(tool) => self.computer(tool, path)?,
-            Tool::Shell(tool) => self.shell(tool)?,
+            Tool::Shell(tool) => self.shell(tool, path)?,
             Tool::ImageGeneration {
                 additional_properties,
             } => {
@@ -61,6 +82,11 @@ impl ToolDeclarer {
                 hosted_type,
                 additional_properties,
             }) => match hosted_type.as_str() {
+                // The models with the shell tool have it.
+                "text_editor" if self.shell != ModelShell::Shell => {
+                    let why = format!("{} has no file editor", self.model);
+                    self.report.lost("a text editor", path, why);
+                }
                 "text_editor" => self.hosted("apply_patch", Map::new(), additional_properties),
                 "memory" => {
                     let why = "the provider has no such tool";
@@ -72,10 +98,12 @@ impl ToolDeclarer {
             Tool::Raw(RawTool { dialect, json }) if dialect == DIALECT => {
                 if let Some(problem) = json.as_object().and_then(rules::refused_tool) {
                     let problem = format!("{path}: {problem}");
-                    let dialect = DIALECT;
-                    return Err(EncodeError::Missing { dialect, problem });
+                    return Err(EncodeError::missing(DIALECT, problem));
                 }
-                self.tools.push(json.clone());
+                let kind = json["type"].as_str().unwrap_or_default();
+                self.has_computer |= matches!(kind, "computer" | "computer_use_preview");
+                let name = json["name"].as_str().filter(|_| kind == "function");
+                self.functions.add_raw(name, json.clone(), &mut self.tools);
             }
             Tool::Raw(RawTool { dialect, .. }) => {
                 self.report.lost(
@@ -96,12 +124,22 @@ impl ToolDeclarer {
             self.report
                 .lost(format!("excluded actions {names}"), path, why);
         }
-        if self.preview {
-            return self.preview(tool, path);
-        }
-        let computer = json!({"type": "computer"});
-        if !self.tools.contains(&computer) {
-            self.tools.push(computer);
+        match self.computer {
+            ModelComputer::Preview => return self.preview(tool, path),
+            ModelComputer::Missing if !in_browser => {
+                let problem = format!(
+                    "{} has no computer tool; choose a model from gpt-5.4 on, or the dialect functions \
+                     ({path})",
+                    self.model
+                );
+                return Err(EncodeError::missing(DIALECT, problem));
+            }
+            ModelComputer::Missing => {}
+            ModelComputer::Computer => {
+                if !std::mem::replace(&mut self.has_computer, true) {
+                    self.tools.push(json!({"type": "computer"}));
+                }
+            }
         }
         if tool.display_width.is_some() || tool.display_height.is_some() {
             let how = "as the size of the screenshots";
@@ -121,7 +159,10 @@ impl ToolDeclarer {
                 "the computer tool has no environment parameter",
             );
         }
-        if settings(&tool.additional_properties).next().is_some() {
+        if own_settings(&tool.additional_properties, PROVIDER)
+            .next()
+            .is_some()
+        {
             self.report.lost(
                 "settings of the computer tool",
                 path,
@@ -132,9 +173,9 @@ impl ToolDeclarer {
     }
 
     fn preview(&mut self, tool: &ComputerUseTool, path: &str) -> Result<(), EncodeError> {
-        let missing = |what: &str| EncodeError::Missing {
-            dialect: DIALECT,
-            problem: format!("computer_use_preview requires the display's {what} ({path})"),
+        let missing = |what: &str| {
+            let problem = format!("computer_use_preview requires the display's {what} ({path})");
+            EncodeError::missing(DIALECT, problem)
         };
         let environment = match tool
             .environment
@@ -154,12 +195,8 @@ impl ToolDeclarer {
             "display_height": tool.display_height.ok_or_else(|| missing("height"))?,
             "environment": environment,
         });
-        add_settings(&mut declared, &tool.additional_properties);
-        if self
-            .tools
-            .iter()
-            .any(|tool| tool["type"] == "computer_use_preview")
-        {
+        add_settings(&mut declared, &tool.additional_properties, PROVIDER);
+        if std::mem::replace(&mut self.has_computer, true) {
             self.report.lost(
                 "a second screen",
                 path,
@@ -173,14 +210,21 @@ impl ToolDeclarer {
         Ok(())
     }
 
-    fn shell(&mut self, tool: &ShellTool) -> Result<(), EncodeError> {
-        let mut declared = if self.local_shell {
-            json!({"type": "local_shell"})
-        } else {
-            json!({"type": "shell", "environment": {"type": "local"}})
+    fn shell(&mut self, tool: &ShellTool, path: &str) -> Result<(), EncodeError> {
+        let declared = match self.shell {
+            ModelShell::Shell => Some(json!({"type": "shell", "environment": {"type": "local"}})),
+            ModelShell::LocalShell => Some(json!({"type": "local_shell"})),
+            ModelShell::Functions => {
+                let why = format!("{} has no shell tool", self.model);
+                let how = "as the function shell_session, which starts commands";
+                self.report.preserved("a shell", path, why, how);
+                None
+            }
         };
-        add_settings(&mut declared, &tool.additional_properties);
-        self.tools.push(declared);
+        if let Some(mut declared) = declared {
+            add_settings(&mut declared, &tool.additional_properties, PROVIDER);
+            self.tools.push(declared);
+        }
         self.add_function(extra_tools::shell_tool())
     }
 
@@ -201,52 +245,14 @@ impl ToolDeclarer {
         }
         declared["parameters"] = tool.parameters.clone();
         declared["strict"] = false.into();
-        add_settings(&mut declared, &tool.additional_properties);
+        add_settings(&mut declared, &tool.additional_properties, PROVIDER);
         self.add_function(declared)
     }
 
     fn add_function(&mut self, function: Value) -> Result<(), EncodeError> {
-        let refused = |problem: String| {
-            Err(EncodeError::Missing {
-                dialect: DIALECT,
-                problem,
-            })
-        };
-        let name = function["name"].as_str().unwrap_or_default();
-        let allowed = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-        if name.is_empty() || name.len() > 128 || !name.chars().all(allowed) {
-            return refused(format!(
-                "invalid function name `{name}`: expected 1 to 128 letters, digits, `_` or `-`"
-            ));
-        }
-        if self.tools.contains(&function) {
-            return Ok(());
-        }
-        if self
-            .tools
-            .iter()
-            .any(|tool| tool["type"] == "function" && tool["name"] == name)
-        {
-            return refused(format!(
-                "duplicate function name `{name}`; names must be unique"
-            ));
-        }
-        self.tools.push(function);
-        Ok(())
-    }
-}
-
-/// This provider's entries of the additional properties.
-fn settings(additional: &Map<String, Value>) -> impl Iterator<Item = (&String, &Value)> {
-    additional
-        .get(PROVIDER)
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten()
-}
-
-fn add_settings(declared: &mut Value, additional: &Map<String, Value>) {
-    for (name, value) in settings(additional) {
-        declared[name.as_str()] = value.clone();
+        let name = function["name"].as_str().unwrap_or_default().to_owned();
+        let function = (name.as_str(), function);
+        let rule = &LONG_FUNCTION_NAME;
+        self.functions.add(rule, DIALECT, function, &mut self.tools)
     }
 }

@@ -134,21 +134,11 @@ impl ItemWriter {
             .push(json!({"type": "message", "role": "user", "content": [part]}));
     }
 
-    /// Reports the envelope fields of another dialect; only instructions are kept, as a message.
+    /// Reports the envelope fields of another dialect.
     fn foreign_envelope(&mut self, envelope: &Envelope) {
         let why = "a list of items has no request or response members";
-        for (name, value) in envelope.foreign_fields(DIALECT) {
-            let text = instructions_in(value).filter(|_| name == "system");
-            let Some(text) = text else {
-                self.report
-                    .lost(format!("member `{name}`"), name.clone(), why);
-                continue;
-            };
-            let how = "as a developer message";
-            self.report
-                .preserved(format!("member `{name}`"), name.clone(), why, how);
-            let part = json!({"type": "input_text", "text": text});
-            self.push(json!({"type": "message", "role": "developer", "content": [part]}));
+        for (name, _) in envelope.foreign_fields(DIALECT) {
+            self.report.lost(format!("member `{name}`"), name, why);
         }
     }
 
@@ -270,16 +260,6 @@ impl ItemWriter {
             self.push(json!({"type": "message", "role": "assistant", "content": text}));
         }
     }
-}
-
-/// The text of instructions: a string or a list of text parts.
-fn instructions_in(value: &Value) -> Option<String> {
-    if let Some(text) = value.as_str() {
-        return Some(text.to_owned());
-    }
-    let text = |part: &Value| part.get("text")?.as_str().map(str::to_owned);
-    let parts: Option<Vec<String>> = value.as_array()?.iter().map(text).collect();
-    parts.map(|parts| parts.join("\n\n"))
 }
 
 /// The screenshot of a computer result.

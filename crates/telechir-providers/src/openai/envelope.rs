@@ -11,7 +11,7 @@ use super::decode::{CallContext, ItemReader, instructions, text_input};
 use super::item::{Item, raw};
 use super::item_kinds::LOCAL_CALLS;
 use super::{DIALECT, PROVIDER};
-use crate::json::{kind, list, object, owned, present, text};
+use crate::json::{kind, list, names_of, object, owned, present, text};
 use crate::provider_error::ProviderError;
 use crate::{DecodeError, Envelope, History, Report};
 
@@ -164,14 +164,9 @@ fn find_items(value: Value) -> Result<ItemEnvelope, DecodeError> {
     }
     let Some(member) = member else {
         if envelope {
-            let names = rest
-                .keys()
-                .take(6)
-                .cloned()
-                .collect::<Vec<_>>()
-                .join("`, `");
             return Err(wrong_shape(format!(
-                "expected `output`, `input`, `data` or `type`, found `{names}`"
+                "expected `output`, `input`, `data` or `type`, found {}",
+                names_of(&rest)
             )));
         }
         return Ok(ItemEnvelope {
@@ -217,11 +212,7 @@ fn shortened(value: &Value) -> String {
 }
 
 fn wrong_shape(problem: String) -> DecodeError {
-    DecodeError::WrongShape {
-        dialect: DIALECT,
-        problem,
-        looks_like: None,
-    }
+    DecodeError::wrong_shape(DIALECT, problem)
 }
 
 /// Unwraps the response from a stream's last event.

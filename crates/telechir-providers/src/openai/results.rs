@@ -1,8 +1,6 @@
 //! Encodes the results of a turn: outputs in call order, then the text that outputs cannot carry.
 
-use telechir_protocol::{
-    AnsweredTurn, ComputerCall, ComputerResult, Content, ToolCall, ToolResult,
-};
+use telechir_protocol::{AnsweredTurn, ComputerCall, ComputerResult, ToolCall, ToolResult};
 
 use super::encode::{ItemWriter, image_fields};
 use crate::{EncodeError, EncodedReply};
@@ -16,7 +14,7 @@ pub(super) fn encode_results(turn: &AnsweredTurn) -> Result<EncodedReply, Encode
         if let (ToolCall::Computer(call), ToolResult::Computer(result)) = (&call, result) {
             note_unacknowledged(&mut writer, call, result, &path);
         }
-        writer.remember(&content_of(call));
+        writer.remember(&call.into_content());
         writer.result(result, &path)?;
     }
     let (items, report) = writer.finish();
@@ -27,15 +25,6 @@ fn image(result: &ToolResult) -> Option<super::item::Item> {
     match result {
         ToolResult::Computer(result) => result.screenshot.as_ref().map(image_fields),
         ToolResult::Shell(_) | ToolResult::Edit(_) | ToolResult::Function(_) => None,
-    }
-}
-
-fn content_of(call: ToolCall) -> Content {
-    match call {
-        ToolCall::Computer(call) => Content::ComputerCall(call),
-        ToolCall::Shell(call) => Content::ShellCall(call),
-        ToolCall::Edit(call) => Content::EditCall(call),
-        ToolCall::Function(call) => Content::FunctionCall(call),
     }
 }
 

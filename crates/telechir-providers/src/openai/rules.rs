@@ -41,10 +41,7 @@ pub(super) fn refused_tool(tool: &Item) -> Option<String> {
 }
 
 fn refused(path: &str, problem: &str) -> Result<(), EncodeError> {
-    Err(EncodeError::Missing {
-        dialect: DIALECT,
-        problem: format!("{path}: {problem}"),
-    })
+    Err(EncodeError::missing(DIALECT, format!("{path}: {problem}")))
 }
 
 fn path(at: usize) -> String {

@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 use super::item::Item;
 use crate::StreamError;
 use crate::json::{owned, text};
-use crate::precision::RoundedNumbers;
+use crate::precision::ParsingLosses;
 use crate::stream::{Delta, EventAssembler};
 use item_builder::ItemBuilder;
 use item_update::ItemUpdate;
@@ -66,11 +66,11 @@ impl EventAssembler for ResponsesBuilder {
         }
     }
 
-    fn finish(self, _: &mut RoundedNumbers) -> Result<Value, StreamError> {
+    fn finish(self, _: &mut ParsingLosses) -> Result<Value, StreamError> {
         let Some(mut response) = self.last_response else {
-            return Err(StreamError::Truncated {
-                missing: "the final event of the response is missing".to_owned(),
-            });
+            return Err(StreamError::truncated(
+                "the final event of the response is missing",
+            ));
         };
         let mut last: BTreeMap<u64, Item> = match response.get_mut("output").map(Value::take) {
             Some(Value::Array(items)) => (0..).zip(items).filter_map(indexed_item).collect(),
@@ -88,10 +88,7 @@ impl EventAssembler for ResponsesBuilder {
 
 impl ResponsesBuilder {
     fn bad(&self, problem: impl Into<String>) -> StreamError {
-        StreamError::BadEvent {
-            number: self.number,
-            problem: problem.into(),
-        }
+        StreamError::bad_event(self.number, problem)
     }
 
     /// Events without a sequence number, or with number 0, are never treated as repeats.

@@ -104,7 +104,10 @@ fn add<'a>(owner: &'a str, name: &str, value: &'a Value, found: &mut Vec<Field<'
             }
         }
         Value::Bool(_) | Value::Number(_) | Value::String(_) => found.push(Field {
-            owner: if name == "id" { ITEM_ID } else { owner },
+            owner: match name == "id" && value.is_string() {
+                true => ITEM_ID,
+                false => owner,
+            },
             name: name.to_owned(),
             value: Cow::Borrowed(value),
         }),

@@ -5,7 +5,7 @@ use serde_json::Value;
 use telechir_protocol::{IncompleteCall, IncompleteCallError};
 
 use crate::DecodeError;
-use crate::precision::RoundedNumbers;
+use crate::precision::ParsingLosses;
 
 /// What an event adds to the response, for display. Not to be executed before the stream ends.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -107,6 +107,23 @@ pub enum StreamError {
     Decode(#[from] DecodeError),
 }
 
+impl StreamError {
+    /// An event that its dialect does not accept; `number` is from 1.
+    pub(crate) fn bad_event(number: usize, problem: impl Into<String>) -> Self {
+        Self::BadEvent {
+            number,
+            problem: problem.into(),
+        }
+    }
+
+    /// A stream that ended without this part.
+    pub(crate) fn truncated(missing: impl Into<String>) -> Self {
+        Self::Truncated {
+            missing: missing.into(),
+        }
+    }
+}
+
 /// Assembles a dialect's events into a response.
 pub(crate) trait StreamDecoder: Send {
     /// Takes the next bytes, which may end anywhere in an event.
@@ -114,5 +131,5 @@ pub(crate) trait StreamDecoder: Send {
 
     /// The complete response as the provider sends it without streaming. Adds the numbers that were
     /// rounded to `rounded`.
-    fn finish(self: Box<Self>, rounded: &mut RoundedNumbers) -> Result<Value, StreamError>;
+    fn finish(self: Box<Self>, rounded: &mut ParsingLosses) -> Result<Value, StreamError>;
 }

@@ -5,7 +5,7 @@ use telechir_protocol::json_limits;
 
 use super::decoder::{Delta, StreamDecoder, StreamError};
 use super::sse::SseReader;
-use crate::precision::RoundedNumbers;
+use crate::precision::ParsingLosses;
 
 /// Assembles a response from its events.
 pub(crate) trait EventAssembler: Send {
@@ -16,7 +16,7 @@ pub(crate) trait EventAssembler: Send {
     fn done(&mut self) {}
 
     /// The complete response. Adds numbers rounded in JSON strings of the events to `rounded`.
-    fn finish(self, rounded: &mut RoundedNumbers) -> Result<Value, StreamError>;
+    fn finish(self, rounded: &mut ParsingLosses) -> Result<Value, StreamError>;
 }
 
 /// The data of the last event of some services.
@@ -26,16 +26,16 @@ const DONE: &str = "[DONE]";
 pub(crate) struct SseDecoder<A> {
     reader: SseReader,
     assembler: A,
-    rounded: RoundedNumbers,
+    rounded: ParsingLosses,
 }
 
-impl<A: EventAssembler> SseDecoder<A> {
-    pub(crate) fn new(assembler: A) -> Self {
-        Self {
+impl<A: EventAssembler + Default + 'static> SseDecoder<A> {
+    pub(crate) fn boxed() -> Box<dyn StreamDecoder> {
+        Box::new(Self {
             reader: SseReader::default(),
-            assembler,
-            rounded: RoundedNumbers::default(),
-        }
+            assembler: A::default(),
+            rounded: ParsingLosses::default(),
+        })
     }
 }
 
@@ -49,24 +49,20 @@ impl<A: EventAssembler> StreamDecoder for SseDecoder<A> {
                 continue;
             }
             let json = json_limits::parse(event.data.as_bytes()).map_err(|error| {
-                StreamError::BadEvent {
-                    number: before + at + 1,
-                    problem: format!("its data is not JSON: {error}"),
-                }
+                StreamError::bad_event(before + at + 1, format!("its data is not JSON: {error}"))
             })?;
-            self.rounded.check(event.data.as_bytes(), "");
+            self.rounded.check_event(event.data.as_bytes());
             deltas.extend(self.assembler.event(event.name.as_deref(), json)?);
         }
         Ok(deltas)
     }
 
     /// Some services omit the empty line after the last event.
-    fn finish(mut self: Box<Self>, rounded: &mut RoundedNumbers) -> Result<Value, StreamError> {
+    fn finish(mut self: Box<Self>, rounded: &mut ParsingLosses) -> Result<Value, StreamError> {
         if self.reader.is_open() {
             let number = self.reader.number() + 1;
-            self.push(b"\n\n").map_err(|_| StreamError::Truncated {
-                missing: format!("event {number} is incomplete"),
-            })?;
+            self.push(b"\n\n")
+                .map_err(|_| StreamError::truncated(format!("event {number} is incomplete")))?;
         }
         rounded.absorb(self.rounded);
         self.assembler.finish(rounded)

@@ -79,10 +79,8 @@ impl SseReader {
             self.number += usize::from(ended);
             return Ok(ended.then_some(event));
         }
-        let line = std::str::from_utf8(line).map_err(|_| StreamError::BadEvent {
-            number: self.number + 1,
-            problem: "it is not UTF-8".to_owned(),
-        })?;
+        let line = std::str::from_utf8(line)
+            .map_err(|_| StreamError::bad_event(self.number + 1, "it is not UTF-8"))?;
         if !self.has_data && line.starts_with('{') && line.trim_end().ends_with('}') {
             self.number += 1;
             return Ok(Some(SseEvent {

@@ -47,6 +47,7 @@ const TERMS: [(&[&str], &[&str]); 18] = [
             "summary",
             "reasoning content",
             "redacted content",
+            "redacted thinking",
             "reasoning text",
             "text reasoning",
             "protected data",
@@ -104,6 +105,24 @@ const TERMS: [(&[&str], &[&str]); 18] = [
     ),
 ];
 
+/// Kinds of media. An entry without an id that has only such a word names one list element, at its
+/// location if that is known: other images of the document are not it.
+const MEDIA: [&str; 10] = [
+    "image",
+    "input image",
+    "output image",
+    "screenshot",
+    "computer screenshot",
+    "file",
+    "document",
+    "audio",
+    "input audio",
+    "video",
+];
+
+/// Shorter values are also words and counts of an entry: they count only between quotation marks.
+const MIN_PLAIN_CHARS: usize = 4;
+
 /// The entries of a report, ready to match.
 pub(crate) struct Names<'a> {
     entries: Vec<Entry<'a>>,
@@ -113,6 +132,8 @@ pub(crate) struct Names<'a> {
     by_id: HashMap<&'a str, Named>,
     /// The ids of `by_id` in each list element, by its pointer.
     ids_in: HashMap<String, Vec<&'a str>>,
+    /// The entries in `anywhere` with a word for media.
+    media: MediaEntries,
     /// The texts of all entries, separated by a character that texts lack.
     all: String,
 }
@@ -135,6 +156,43 @@ const CONTENTS: [&str; 14] = [
     "item",
 ];
 
+/// How many entries with a word for media there are.
+#[derive(Debug, Default)]
+struct MediaEntries {
+    all: usize,
+    at: HashMap<String, usize>,
+    /// Those at a location or inside of it.
+    within: HashMap<String, usize>,
+}
+
+impl MediaEntries {
+    fn add(&mut self, location: &str) {
+        self.all += 1;
+        *self.at.entry(location.to_owned()).or_default() += 1;
+        for outer in outer_locations(location).chain([location]) {
+            *self.within.entry(outer.to_owned()).or_default() += 1;
+        }
+    }
+
+    /// Those at a location, inside of it or around it; all without a location.
+    fn count(&self, location: Option<&str>) -> usize {
+        let Some(location) = location else {
+            return self.all;
+        };
+        let number = |entries: &HashMap<String, usize>, at: &str| {
+            entries.get(at).copied().unwrap_or_default()
+        };
+        let around = outer_locations(location).map(|outer| number(&self.at, outer));
+        number(&self.within, location) + around.sum::<usize>()
+    }
+}
+
+/// The locations around one: `messages[0]` is around `messages[0].contents[1]`.
+fn outer_locations(location: &str) -> impl Iterator<Item = &str> {
+    let ends = location.match_indices("].").map(|(at, _)| at + 1);
+    ends.map(|end| &location[..end])
+}
+
 #[derive(Debug, Default)]
 struct Named {
     is_complete: bool,
@@ -152,9 +210,7 @@ impl<'a> Names<'a> {
     pub(crate) fn of(report: &'a Report, ids: &'a [Leaf]) -> Self {
         let mut elements: HashMap<&str, Vec<String>> = HashMap::new();
         for leaf in ids {
-            if let Some(id) = leaf.value.as_str()
-                && leaf.name().to_lowercase().ends_with("id")
-            {
+            if let Some(id) = leaf.value.as_str().filter(|_| leaf.is_id()) {
                 elements.entry(id).or_default().push(leaf.element());
             }
             // The image after such a text is a part of the result.
@@ -168,6 +224,7 @@ impl<'a> Names<'a> {
             anywhere: Phrases::default(),
             by_id: HashMap::new(),
             ids_in: HashMap::new(),
+            media: MediaEntries::default(),
             all: String::new(),
         };
         for loss in &report.losses {
@@ -185,6 +242,9 @@ impl<'a> Names<'a> {
             }
             if is_anywhere {
                 names.anywhere.add(&loss.what);
+                if has_media_word(&loss.what) {
+                    names.media.add(&loss.location);
+                }
             }
             if let Some((kind, rest)) = loss.what.rsplit_once(' ')
                 && CONTENTS.contains(&words(kind).as_str())
@@ -207,6 +267,15 @@ impl<'a> Names<'a> {
 
     /// Whether an entry names each value: by itself, its field or the type of its object.
     pub(crate) fn name(&self, leaves: &[&Leaf]) -> Vec<bool> {
+        self.name_at(leaves, |_| None)
+    }
+
+    /// The same for values whose locations in the report are known.
+    pub(crate) fn name_at<'b>(
+        &self,
+        leaves: &[&Leaf],
+        location: impl Fn(&Leaf) -> Option<&'b str>,
+    ) -> Vec<bool> {
         let texts: Vec<String> = leaves.iter().map(|leaf| leaf.text()).collect();
         let patterns = leaves.iter().zip(&texts);
         let patterns: Vec<&str> = patterns
@@ -215,37 +284,59 @@ impl<'a> Names<'a> {
                 false => "",
             })
             .collect();
-        let mut named = occurring(&patterns, &self.all, |_, range| is_word(&self.all, range));
-        for (leaf, named) in leaves.iter().zip(&mut named) {
-            *named = *named || self.name_field(leaf);
+        let mut named = occurring(&patterns, &self.all, |_, range| {
+            is_named_value(&self.all, range)
+        });
+        let mut media: HashMap<Option<&str>, HashSet<String>> = HashMap::new();
+        for (leaf, named) in leaves.iter().zip(&mut named).filter(|(_, named)| !**named) {
+            *named = match self.name_field(leaf) {
+                FieldMatch::Named => true,
+                FieldMatch::Missing => false,
+                FieldMatch::Media => {
+                    let (element, location) = (leaf.element(), location(leaf));
+                    let named = media.entry(location).or_default();
+                    named.contains(&element)
+                        || (named.len() < self.media.count(location) && named.insert(element))
+                }
+            };
         }
         named
     }
 
     /// Whether an entry names the field of a value, or all of the content around it.
-    fn name_field(&self, leaf: &Leaf) -> bool {
+    fn name_field(&self, leaf: &Leaf) -> FieldMatch {
         let own = leaf.name();
-        let fields = leaf
-            .names()
-            .filter(|name| *name == own || !is_generic(name));
+        // Another id of the same field is not it.
+        let is_id = leaf.is_id() && can_be_named(leaf, &leaf.text());
+        let fields = leaf.names().filter(|name| match *name == own {
+            true => !is_id,
+            false => !is_generic(name),
+        });
         let kinds = leaf.kinds.iter().map(String::as_str);
         let names: Vec<&str> = fields
             .chain(kinds.filter(|kind| !is_generic(kind)))
             .collect();
-        let is_named = |phrases: &Phrases| names.iter().any(|name| has_words(phrases, name));
-        if is_named(&self.anywhere) {
-            return true;
+        let best = |phrases: &Phrases| {
+            let matches = names.iter().map(|name| field_match(phrases, name));
+            matches.max().unwrap_or(FieldMatch::Missing)
+        };
+        let anywhere = best(&self.anywhere);
+        if anywhere == FieldMatch::Named || self.by_id.is_empty() {
+            return anywhere;
         }
-        if self.by_id.is_empty() {
-            return false;
-        }
-        leaf.elements().any(|element| {
+        let is_named_by_id = leaf.elements().any(|element| {
             let mut ids = self.ids_in.get(&element).into_iter().flatten();
             ids.any(|id| {
                 let named = self.by_id.get(id);
-                named.is_some_and(|named| named.is_complete || is_named(&named.phrases))
+                named.is_some_and(|named| {
+                    named.is_complete || best(&named.phrases) != FieldMatch::Missing
+                })
             })
-        })
+        });
+        match is_named_by_id {
+            true => FieldMatch::Named,
+            false => anywhere,
+        }
     }
 
     /// Entries for values that arrived, or for a field that has no value anywhere.
@@ -281,7 +372,7 @@ impl Entry<'_> {
         let text = leaf.text();
         let mut found_at = self.what.match_indices(&text);
         can_be_named(leaf, &text)
-            && found_at.any(|(at, found)| is_word(self.what, at..at + found.len()))
+            && found_at.any(|(at, found)| is_named_value(self.what, at..at + found.len()))
     }
 }
 
@@ -300,15 +391,37 @@ fn can_be_named(leaf: &Leaf, text: &str) -> bool {
     }
 }
 
+/// How the entries of a report name a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum FieldMatch {
+    Missing,
+    /// Only by the kind of media that it is part of.
+    Media,
+    Named,
+}
+
 /// Whether the phrases have the words of a field's name, or the neutral term for it.
-fn has_words(phrases: &Phrases, name: &str) -> bool {
+fn field_match(phrases: &Phrases, name: &str) -> FieldMatch {
     let words = words(name);
-    phrases.has(name)
-        || TERMS
-            .iter()
-            .filter(|(fields, _)| fields.contains(&words.as_str()))
-            .flat_map(|(_, terms)| *terms)
-            .any(|term| phrases.has(term))
+    let of_term = |term: &str| match phrases.has(term) {
+        true if MEDIA.contains(&term) => FieldMatch::Media,
+        true => FieldMatch::Named,
+        false => FieldMatch::Missing,
+    };
+    let own = match phrases.has(name) {
+        true if MEDIA.contains(&words.as_str()) => FieldMatch::Media,
+        true => FieldMatch::Named,
+        false => FieldMatch::Missing,
+    };
+    let rows = TERMS
+        .iter()
+        .filter(|(fields, _)| fields.contains(&words.as_str()));
+    let terms = rows.flat_map(|(_, terms)| *terms).map(|term| of_term(term));
+    terms.fold(own, FieldMatch::max)
+}
+
+fn has_media_word(text: &str) -> bool {
+    words(text).split(' ').any(|word| MEDIA.contains(&word))
 }
 
 fn is_generic(name: &str) -> bool {
@@ -321,6 +434,28 @@ fn ids_of(location: &str) -> impl Iterator<Item = &str> {
     parts.filter(|part| !part.is_empty())
 }
 
+/// Whether a range in an entry names a value: not a part of a word, and a short value not one of
+/// the entry's own words and counts.
+fn is_named_value(text: &str, range: Range<usize>) -> bool {
+    let value = &text[range.clone()];
+    let is_short = value.chars().count() < MIN_PLAIN_CHARS;
+    is_word(text, range.clone()) && (!is_short || is_marked(text, range))
+}
+
+/// What precedes the format of a file in a media type.
+const TOP_TYPES: [&str; 5] = ["image/", "audio/", "video/", "text/", "application/"];
+
+/// Whether a value stands between quotation marks or after the word `id`.
+fn is_marked(text: &str, range: Range<usize>) -> bool {
+    let is_mark = |c: char| matches!(c, '`' | '"' | '\'');
+    let (before, after) = (&text[..range.start], &text[range.end..]);
+    let is_subtype = TOP_TYPES.iter().any(|kind| before.ends_with(kind));
+    let is_after_name = ["id ", "Id ", "id` ", "Id` "]
+        .iter()
+        .any(|name| before.ends_with(name));
+    is_after_name || is_subtype || (before.ends_with(is_mark) && after.starts_with(is_mark))
+}
+
 /// Whether a range in a text is not a part of a word.
 fn is_word(text: &str, range: Range<usize>) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
@@ -330,4 +465,53 @@ fn is_word(text: &str, range: Range<usize>) -> bool {
     let starts = !word.starts_with(is_part) || !before.is_some_and(is_part);
     let ends = !word.ends_with(is_part) || !after.is_some_and(is_part);
     starts && ends
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::Names;
+    use crate::Report;
+    use crate::leaves::{self, Leaf};
+
+    #[test]
+    fn an_entry_about_an_image_names_one_image() {
+        let image = |data: &str| json!({"type": "image", "source": {"media_type": "image/png", "data": data}});
+        let document = json!([
+            {"role": "user", "content": [image("Zmlyc3QgaW1hZ2U="), image("c2Vjb25kIGltYWdl")]},
+        ]);
+        let leaves = leaves::of(&document);
+        let data: Vec<&Leaf> = leaves.iter().filter(|leaf| leaf.name() == "data").collect();
+        let mut report = Report::default();
+        report.lost("an image", "messages[0]", "a test");
+        assert_eq!(Names::of(&report, &leaves).name(&data), [true, false]);
+        report.lost("an image", "messages[0]", "a test");
+        assert_eq!(Names::of(&report, &leaves).name(&data), [true, true]);
+    }
+
+    #[test]
+    fn an_entry_with_an_id_names_no_other_id() {
+        let document = json!([{"id": "msg_1", "content": "Hi"}, {"id": "fc_1"}, {"id": "rs"}]);
+        let leaves = leaves::of(&document);
+        let ids: Vec<&Leaf> = leaves.iter().filter(|leaf| leaf.name() == "id").collect();
+        let mut report = Report::default();
+        report.lost("item id fc_1", "messages[0]", "a test");
+        report.lost("fields `id` rs, `status`", "messages[1]", "a test");
+        assert_eq!(Names::of(&report, &leaves).name(&ids), [false, true, true]);
+    }
+
+    #[test]
+    fn an_entry_with_the_id_of_a_call_names_the_images_of_its_result() {
+        let document = json!([
+            {"type": "tool_result", "tool_use_id": "toolu_1", "content": [
+                {"type": "image", "source": {"data": "Zmlyc3QgaW1hZ2U="}},
+                {"type": "image", "source": {"data": "c2Vjb25kIGltYWdl"}}]},
+        ]);
+        let leaves = leaves::of(&document);
+        let data: Vec<&Leaf> = leaves.iter().filter(|leaf| leaf.name() == "data").collect();
+        let mut report = Report::default();
+        report.lost("images", "call toolu_1", "a test");
+        assert_eq!(Names::of(&report, &leaves).name(&data), [true, true]);
+    }
 }

@@ -1,10 +1,11 @@
 //! Searches a translated document for values.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
 use crate::leaves::{Leaf, json_in};
+use crate::media_types;
 
 /// Shorter texts occur by chance.
 const MIN_DISTINCT_CHARS: usize = 8;
@@ -13,21 +14,14 @@ const MIN_DISTINCT_DIGITS: usize = 5;
 /// Longer texts without spaces are treated as binary data in base64.
 const MIN_BINARY_CHARS: usize = 256;
 
-/// The first characters in base64 of data that shows its own type.
-const SIGNATURES: [(&str, &str); 5] = [
-    ("png", "iVBORw0KGgo"),
-    ("jpeg", "/9j/"),
-    ("gif", "R0lGOD"),
-    ("webp", "UklGR"),
-    ("pdf", "JVBERi"),
-];
-
 /// The values of a translated document.
 pub(super) struct OutputIndex {
     /// All texts and numbers, separated by a character that texts lack.
     text: String,
     /// Binary data in its normal form, with the number of occurrences.
     binary: HashMap<String, usize>,
+    /// The canonical names of all media types.
+    media_types: HashSet<String>,
 }
 
 impl OutputIndex {
@@ -35,22 +29,29 @@ impl OutputIndex {
         let mut index = Self {
             text: String::new(),
             binary: HashMap::new(),
+            media_types: HashSet::new(),
         };
-        index.add(document);
+        index.add("", document);
         index
     }
 
-    fn add(&mut self, value: &Value) {
+    fn add(&mut self, name: &str, value: &Value) {
         match value {
             Value::Null | Value::Bool(_) => {}
             Value::Number(number) => self.add_text(&number.to_string()),
-            Value::Array(items) => items.iter().for_each(|item| self.add(item)),
-            Value::Object(members) => members.values().for_each(|value| self.add(value)),
+            Value::Array(items) => items.iter().for_each(|item| self.add(name, item)),
+            Value::Object(members) => members
+                .iter()
+                .for_each(|(name, value)| self.add(name, value)),
             Value::String(text) => {
+                let named = media_types::FIELDS.contains(&name).then_some(text.as_str());
+                let media_type = media_types::of_url(text).or(named);
+                self.media_types
+                    .extend(media_type.map(media_types::canonical));
                 if is_binary(text) {
                     *self.binary.entry(normal_base64(text)).or_default() += 1;
                 } else if let Some(json) = json_in(text) {
-                    self.add(&json);
+                    self.add(name, &json);
                 } else {
                     self.add_text(text);
                 }
@@ -72,6 +73,12 @@ impl OutputIndex {
             Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => false,
         };
         is_distinct && self.has_text(&text, count)
+    }
+
+    /// Whether the document has data of this media type, under any of its names.
+    pub(super) fn has_media_type(&self, media_type: &str) -> bool {
+        let canonical = media_types::canonical(media_type);
+        canonical.is_empty() || self.media_types.contains(&canonical)
     }
 
     /// Whether the document has this text at all, also a short one.
@@ -124,18 +131,4 @@ fn payload(text: &str) -> &str {
 fn normal_base64(text: &str) -> String {
     let payload = payload(text).trim_end_matches('=');
     payload.replace('-', "+").replace('_', "/")
-}
-
-/// Whether binary data begins with the signature of a media type, or its URL names the type.
-pub(super) fn shows_its_type(text: &str, media_type: &str) -> bool {
-    let subtype = media_type.rsplit('/').next().unwrap_or_default();
-    let subtype = if subtype == "jpg" { "jpeg" } else { subtype };
-    let named = text
-        .strip_prefix("data:")
-        .and_then(|url| url.split([';', ',']).next());
-    if let Some(named) = named {
-        return named == media_type || named.ends_with(&format!("/{subtype}"));
-    }
-    let signature = SIGNATURES.iter().find(|(_, start)| text.starts_with(start));
-    signature.is_some_and(|(name, _)| *name == subtype)
 }

@@ -5,8 +5,14 @@
     reason = "a test looks at few kinds of contents and values"
 )]
 
+mod error_kinds;
+mod errors;
+mod hosted_tools;
+mod instructions;
 mod shared_settings;
 mod streams;
+mod tools_together;
+mod unknown_members;
 mod vectors;
 
 use serde_json::{Map, Value, json};

@@ -7,6 +7,8 @@ mod cell;
 pub(crate) mod common;
 #[path = "matrix/differences.rs"]
 mod differences;
+#[path = "matrix/envelopes.rs"]
+mod envelopes;
 #[path = "matrix/page.rs"]
 mod page;
 

@@ -151,3 +151,50 @@ fn the_resolution_of_an_image_goes_along() {
         "{report:?}"
     );
 }
+
+/// Bytes that show no format.
+const UNKNOWN_BYTES: &str = "Rk9STQAAAC5BSUZGQ09NTQ==";
+
+/// Mistral's part holds base64 alone.
+#[test]
+fn the_type_of_a_sound_is_named_where_its_part_has_no_field_for_it() {
+    let sound =
+        json!({"type": "input_audio", "input_audio": {"data": UNKNOWN_BYTES, "format": "aiff"}});
+    let chat = json!([{"role": "user", "content": [sound]}]);
+    let url = format!("data:audio/aiff;base64,{UNKNOWN_BYTES}");
+    let neutral = json!([{"role": "user", "contents": [{"type": "data", "uri": url, "media_type": "audio/aiff"}]}]);
+    for (from, document) in [(Dialect::Functions, &chat), (Dialect::Neutral, &neutral)] {
+        let history = decoded(from, document);
+        let (written, report) = Dialect::MistralChat.encode_history(&history).unwrap();
+        assert!(written.to_string().contains(UNKNOWN_BYTES), "{written}");
+        let lost = report.losses.iter().map(|loss| loss.what.as_str());
+        let lost: Vec<&str> = lost.collect();
+        assert_eq!(lost, ["media type `audio/aiff`"], "{from}");
+    }
+}
+
+/// OpenAI's part for sounds holds two formats, and Mistral's entries hold none.
+#[test]
+fn a_sound_that_a_part_cannot_hold_is_a_file_or_named() {
+    let url = format!("data:audio/aiff;base64,{UNKNOWN_BYTES}");
+    let neutral = json!([{"role": "user", "contents": [{"type": "data", "uri": url, "media_type": "audio/aiff"}]}]);
+    let history = decoded(Dialect::Neutral, &neutral);
+    let (written, report) = Dialect::Functions.encode_history(&history).unwrap();
+    let file = json!({"type": "file", "file": {"filename": "file", "file_data": url}});
+    assert_eq!(written[0]["content"][0], file);
+    assert_eq!(report.losses, []);
+    let conversations = Dialect::MistralConversations;
+    let (written, report) = conversations.encode_history(&history).unwrap();
+    assert!(!written.to_string().contains("input_audio"), "{written}");
+    let is_named = |loss: &telechir_providers::Loss| loss.what.contains("audio");
+    assert!(report.losses.iter().any(is_named), "{report:?}");
+}
+
+#[test]
+fn the_type_of_a_sound_that_its_bytes_show_is_not_lost() {
+    let sound = json!({"type": "input_audio", "input_audio": {"data": SOUND, "format": "mp3"}});
+    let chat = json!([{"role": "user", "content": [sound]}]);
+    let history = decoded(Dialect::Functions, &chat);
+    let (_, report) = Dialect::MistralChat.encode_history(&history).unwrap();
+    assert_eq!(report.losses, []);
+}

@@ -190,7 +190,7 @@ fn a_form_that_fails_gives_its_reason() {
             "[1] has no `role`",
         ),
         (json!([{"type": "text", "text": "a"}, 5]), "[1] is a number"),
-        (json!({"content": []}), "found the members `content`"),
+        (json!({"content": []}), "found `content`"),
         (json!(3), "found a number"),
     ];
     for (document, reason) in table {

@@ -248,3 +248,82 @@ fn the_capabilities_of_a_model_are_those_of_its_declarations() {
     assert_eq!(computer.availability, Availability::Unavailable);
     assert!(computer.why.is_some());
 }
+
+#[test]
+fn a_function_without_parameters_is_declared_as_every_service_accepts_it() {
+    for parameters in [json!(null), json!({}), json!({"type": "object"})] {
+        let tool = json!({"type": "function", "name": "tick", "parameters": parameters});
+        for dialect in Dialect::ALL
+            .into_iter()
+            .filter(|dialect| *dialect != Dialect::Neutral)
+        {
+            let declared = only(dialect, None, tool.clone());
+            let name = declared.pointer("/functionDeclarations/0/name");
+            let name = name
+                .or_else(|| declared.pointer("/function/name"))
+                .or_else(|| declared.pointer("/toolSpec/name"))
+                .or_else(|| declared.pointer("/functionSchema/functions/0/name"))
+                .or_else(|| declared.get("name"));
+            assert_eq!(name, Some(&json!("tick")), "{dialect}: {declared}");
+            let schemas = [
+                "/input_schema",
+                "/parameters",
+                "/function/parameters",
+                "/toolSpec/inputSchema/json",
+            ];
+            let schema = schemas.iter().find_map(|pointer| declared.pointer(pointer));
+            let omits = dialect.name().starts_with("google") || dialect == Dialect::BedrockAgents;
+            match schema {
+                Some(schema) => {
+                    assert_eq!(
+                        *schema,
+                        json!({"type": "object", "properties": {}}),
+                        "{dialect}"
+                    );
+                }
+                None => assert!(omits, "{dialect}: {declared}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn arguments_of_any_name_are_declared_to_google() {
+    let tool = json!({"type": "function", "name": "label", "parameters":
+        {"type": "object", "additionalProperties": {"type": "string"}}});
+    for dialect in [Dialect::GoogleGenerateContent, Dialect::GoogleInteractions] {
+        let declared = only(dialect, None, tool.clone()).to_string();
+        assert!(
+            declared.contains("additionalProperties"),
+            "{dialect}: {declared}"
+        );
+    }
+}
+
+#[test]
+fn a_model_of_openais_gets_the_tools_that_it_has() {
+    let computer = json!({"type": "computer_use", "display_width": 1024, "display_height": 768});
+    let openai = Dialect::OpenaiResponses;
+    let declare = |model: &str, tool: &Value| {
+        let tools = vec![serde_json::from_value(tool.clone()).expect("a tool")];
+        let model = Some(model.to_owned());
+        openai.declare(&ToolOffer { tools, model })
+    };
+    assert!(declare("gpt-6-luna", &computer).is_ok());
+    let error = declare("gpt-5.1", &computer).expect_err("no computer tool");
+    assert!(
+        error.to_string().contains("gpt-5.1 has no computer tool"),
+        "{error}"
+    );
+    let shell = json!({"type": "shell"});
+    let (declaration, report) = declare("gpt-5.1", &shell).expect("a shell");
+    assert_eq!(declaration.tools[0]["type"], "shell");
+    assert!(report.is_lossless(), "{report:?}");
+    let (declaration, report) = declare("gpt-4o", &shell).expect("a function");
+    assert_eq!(declaration.tools[0]["name"], "shell_session");
+    assert_eq!(names(&report), ["a shell"]);
+    let editor = json!({"type": "hosted", "hosted_type": "text_editor"});
+    let (declaration, report) = declare("gpt-4o", &editor).expect("a report");
+    assert_eq!(declaration.tools, Vec::<Value>::new());
+    assert_eq!(names(&report), ["a text editor"]);
+}

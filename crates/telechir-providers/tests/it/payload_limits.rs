@@ -8,6 +8,7 @@
 
 mod bodies;
 mod meter;
+mod parses;
 mod shapes;
 
 use serde_json::{Value, json};

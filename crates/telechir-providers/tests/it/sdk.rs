@@ -10,25 +10,9 @@ pub(crate) mod written;
 
 use serde_json::{Value, json};
 use telechir_providers::Dialect;
+use telechir_providers::conform::sdk_types;
 
 use python::{Document, Refusal, refusals};
-
-/// The SDK with types for a dialect, and the prefix of its kinds there.
-const SDKS: [(&str, &str, &str); 13] = [
-    ("anthropic-messages", "anthropic", ""),
-    ("bedrock-messages", "anthropic", ""),
-    ("bedrock-invoke", "anthropic", "invoke."),
-    ("openai-responses", "openai", ""),
-    ("functions", "openai", "chat."),
-    ("functions-inline", "openai", "inline."),
-    ("google-generate-content", "google", ""),
-    ("google-interactions", "google", "steps."),
-    ("bedrock-converse", "bedrock", ""),
-    ("bedrock-agents", "bedrock", "agents."),
-    ("mistral-conversations", "mistral", ""),
-    ("mistral-chat", "mistral", "chat."),
-    ("agent-framework", "agent_framework", ""),
-];
 
 /// Rejections by an SDK's types that the live API accepts: dialect, part of the message, and the
 /// reason to send it nonetheless.
@@ -222,10 +206,10 @@ const SENT_LIVE: [(&str, &str, &str); 29] = [
 fn check(sdk: &str) {
     let mut sent = Vec::new();
     for dialect in Dialect::ALL {
-        let whose = SDKS.iter().find(|(name, _, _)| *name == dialect.name());
-        let Some((_, own, start)) = whose else {
+        let Some(types) = sdk_types(dialect) else {
             continue;
         };
+        let (own, start) = (types.sdk, types.prefix);
         let documents = written::histories(dialect)
             .into_iter()
             .chain(written::vectors(dialect))
@@ -241,7 +225,7 @@ fn check(sdk: &str) {
             kind if FRAMED.contains(&kind) => sdk == "bedrock",
             // Agent Framework passes a service's tools on unchanged.
             "tools" if dialect == Dialect::AgentFramework => sdk == "openai",
-            _ => *own == sdk,
+            _ => own == sdk,
         };
         sent.extend(prefixed.filter(of_sdk));
     }
@@ -310,8 +294,7 @@ fn every_dialect_is_checked_by_an_sdk() {
         .into_iter()
         .filter(|dialect| *dialect != Dialect::Neutral);
     for dialect in foreign {
-        let is_checked = SDKS.iter().any(|(name, _, _)| *name == dialect.name());
-        assert!(is_checked, "{dialect}");
+        assert!(sdk_types(dialect).is_some(), "{dialect}");
     }
 }
 

@@ -29,7 +29,7 @@ fn an_object_setting_lists_the_names_inside_it() {
     ]}, {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_9", "content": "x"}]}]);
     for to in CHAT.into_iter().chain([Dialect::OpenaiResponses]) {
         let (_, report) = translated(Dialect::AnthropicMessages, to, &document);
-        let expected = "settings of anthropic: caller.tool_id";
+        let expected = "settings of anthropic: caller.tool_id `srvtoolu_8`";
         assert!(
             whats(&report).lines().any(|what| what == expected),
             "{to}: {report:?}"
@@ -123,5 +123,41 @@ fn arguments_that_cannot_be_read_arrive_as_they_came() {
             let count = text.matches(&written).count();
             assert_eq!(count, 2, "{from} to {to}: {text}\n{report:?}");
         }
+    }
+}
+
+#[test]
+fn an_id_that_does_not_arrive_is_reported_with_its_value() {
+    let items = json!([
+        {"type": "message", "id": "msg_7", "role": "assistant", "status": "completed",
+            "content": [{"type": "output_text", "text": "I look.", "annotations": []}]},
+        {"type": "function_call", "id": "fc_7", "call_id": "call_7", "name": "order", "arguments": "{}"},
+    ]);
+    let response = json!({"id": "resp_7", "object": "response", "status": "completed", "model": "m", "output": items});
+    for to in Dialect::ALL {
+        let (text, report) = translated(Dialect::OpenaiResponses, to, &items);
+        let complete = Dialect::OpenaiResponses
+            .translate(to, response.to_string().as_bytes(), &Default::default())
+            .unwrap();
+        let complete = (complete.document.to_string(), complete.report);
+        for (text, report) in [(text, report), complete] {
+            for id in ["msg_7", "fc_7"] {
+                let is_named = text.contains(id) || whats(&report).contains(id);
+                assert!(is_named, "{to}: {id}: {text} {report:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_lost_name_of_a_file_is_reported_beside_a_lost_name_of_its_message() {
+    let document = json!([{"role": "user", "name": "ann", "content": [
+        {"type": "file", "file": {"filename": "b.pdf", "file_data": "data:application/pdf;base64,JVBERg=="}},
+    ]}]);
+    let (_, report) = translated(Dialect::Functions, Dialect::GoogleInteractions, &document);
+    for location in ["messages[0]", "messages[0].contents[0]"] {
+        let mut losses = report.losses.iter();
+        let named = losses.any(|loss| loss.location == location && loss.what.contains("name"));
+        assert!(named, "{location}: {report:?}");
     }
 }

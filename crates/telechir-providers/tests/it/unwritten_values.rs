@@ -139,3 +139,58 @@ fn a_failed_function_keeps_its_output() {
         );
     }
 }
+
+/// What nobody converts must be named: the status of a hosted call, an index that is no position.
+#[test]
+fn converted_fields_are_named_where_nothing_converts_them() {
+    let cases = [
+        (
+            Dialect::OpenaiResponses,
+            json!([{"type": "code_interpreter_call", "id": "ci_4", "container_id": "cntr_4", "status": "failed",
+                "code": "print(harvest)", "outputs": null}]),
+            Dialect::AnthropicMessages,
+            "status",
+        ),
+        (
+            Dialect::MistralChat,
+            json!([{"role": "user", "content": "Go."},
+                {"role": "assistant", "content": "", "tool_calls": [{"id": "callA1b2c", "index": 7,
+                    "function": {"name": "open_valve", "arguments": "{}"}}]},
+                {"role": "tool", "tool_call_id": "callA1b2c", "content": "Open."}]),
+            Dialect::AnthropicMessages,
+            "index",
+        ),
+    ];
+    for (from, document, to, field) in cases {
+        let (history, _) = from.decode_history(document.to_string()).unwrap();
+        let (written, report) = to.encode_history(&history).unwrap();
+        let is_named = report.losses.iter().any(|loss| loss.what.contains(field));
+        assert!(is_named, "{from} to {to}: {field}: {report:?} {written}");
+    }
+}
+
+#[test]
+fn the_name_of_a_tool_that_others_name_differently_is_no_loss() {
+    let arguments = json!({"command": "ls /tmp"}).to_string();
+    let chat = json!([
+        {"role": "assistant", "name": "night-watch", "content": null, "tool_calls": [{"id": "call_1",
+            "type": "function", "function": {"name": "shell", "arguments": arguments}}]},
+        {"role": "tool", "tool_call_id": "call_1", "content": "a\nb\n"},
+    ]);
+    let google = json!([
+        {"role": "model", "parts": [{"functionCall": {"id": "g1", "name": "take_screenshot", "args": {}}}]},
+        {"role": "user", "parts": [{"functionResponse": {"id": "g1", "name": "take_screenshot",
+            "response": {"error": "No display."}}}]},
+    ]);
+    for to in ["openai-responses", "anthropic-messages", "bedrock-converse"] {
+        let lines = report("functions", &chat, to);
+        // The name of a message's author has no field elsewhere.
+        assert!(names(&lines, "name"), "{to}: {lines:?}");
+        let mut unnamed = chat.clone();
+        unnamed[0].as_object_mut().unwrap().shift_remove("name");
+        let lines = report("functions", &unnamed, to);
+        assert!(!names(&lines, "name"), "{to}: {lines:?}");
+        let lines = report("google-generate-content", &google, to);
+        assert!(!names(&lines, "`name`"), "{to}: {lines:?}");
+    }
+}

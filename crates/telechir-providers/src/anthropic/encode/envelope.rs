@@ -1,6 +1,6 @@
 //! Encodes the envelope around the messages of a history.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::anthropic::DIALECT;
 use crate::{Envelope, Report};
@@ -30,12 +30,8 @@ pub(super) fn unwrap_bare(messages: Vec<Value>) -> Value {
 /// Field that marks a message to be replaced by its blocks; never sent.
 pub(super) const BLOCKS_ONLY: &str = "\u{0}bare";
 
-/// Encodes another dialect's envelope: instructions become a system message, the rest is lost.
-pub(super) fn add_foreign_envelope(
-    envelope: &Envelope,
-    messages: &mut Vec<Value>,
-    report: &mut Report,
-) {
+/// Reports the envelope of another dialect.
+pub(super) fn report_foreign_envelope(envelope: &Envelope, report: &mut Report) {
     let Envelope::Object {
         dialect, member, ..
     } = envelope
@@ -46,18 +42,11 @@ pub(super) fn add_foreign_envelope(
     // The role and type of a response that is a message are those of the message.
     let is_own = |name: &str| ["role", "type"].contains(&name);
     let fields = envelope.foreign_fields(DIALECT);
-    for (name, value) in fields.filter(|(name, _)| !is_own(name)) {
-        match value {
-            Value::String(text) if name == "instructions" => {
-                messages.insert(0, json!({"role": "system", "content": text}));
-                let why = "only messages are encoded; they belong in the request's `system`";
-                report.preserved("instructions", &location, why, "as a system message");
-            }
-            _ => report.lost(
-                format!("field `{name}`"),
-                &location,
-                "only messages are encoded",
-            ),
-        }
+    for (name, _) in fields.filter(|(name, _)| !is_own(name)) {
+        report.lost(
+            format!("field `{name}`"),
+            &location,
+            "only messages are encoded",
+        );
     }
 }

@@ -179,12 +179,7 @@ fn function_call(
     }
     // Older models get the browser as this function.
     if !is_browser || version == ToolVersion::Toolset {
-        let names = call
-            .actions
-            .iter()
-            .map(Action::name)
-            .collect::<Vec<_>>()
-            .join(", ");
+        let names = extra_tools::action_names(call);
         report.preserved(
             format!("computer call {names}"),
             location(&call.call_id),

@@ -4,6 +4,7 @@ use telechir_protocol::CallId;
 
 use super::location;
 use crate::Report;
+use crate::service_rules::{ANTHROPIC_CALL_ID, NameRule};
 
 /// Reports the values of a content that a block has no field for.
 pub(in crate::anthropic) fn report_losses(
@@ -23,7 +24,7 @@ pub(in crate::anthropic) fn report_losses(
 
 /// The id, with a digest if it has characters other than letters, digits, `_` and `-`.
 pub(super) fn legal_id(id: &CallId, report: &mut Report) -> String {
-    let legal = legal(id.as_str(), usize::MAX);
+    let legal = legal(id.as_str(), &ANTHROPIC_CALL_ID);
     if legal != id.as_str() {
         report.preserved(
             format!("id {id}"),
@@ -35,9 +36,9 @@ pub(super) fn legal_id(id: &CallId, report: &mut Report) -> String {
     legal
 }
 
-pub(super) fn legal(text: &str, max_len: usize) -> String {
-    let is_legal = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    if !text.is_empty() && text.chars().all(is_legal) && text.len() <= max_len {
+/// The text, with a digest if the rule does not accept it.
+pub(super) fn legal(text: &str, rule: &NameRule) -> String {
+    if rule.accepts(text) {
         return text.to_owned();
     }
     // The digest (FNV-1a) distinguishes names that differ only in illegal characters.
@@ -45,8 +46,8 @@ pub(super) fn legal(text: &str, max_len: usize) -> String {
     let digest = text.bytes().fold(0xcbf2_9ce4_8422_2325, step);
     let start: String = text
         .chars()
-        .map(|c| if is_legal(c) { c } else { '_' })
-        .take(max_len.min(64))
+        .map(|c| if rule.has_char(c) { c } else { '_' })
+        .take(64)
         .collect();
     format!("{start}-{:08x}", digest & 0xffff_ffff)
 }

@@ -7,6 +7,7 @@ use super::losses::{legal, legal_id, report_losses};
 use super::{EncodedToolUse, ToolUseStyle, finish, location};
 use crate::anthropic::PROVIDER;
 use crate::history::split_ids;
+use crate::service_rules::LONG_FUNCTION_NAME;
 use crate::{Report, extra_tools, precision};
 
 pub(super) fn shell(call: &ShellCall, style: ToolUseStyle, report: &mut Report) -> EncodedToolUse {
@@ -21,10 +22,12 @@ pub(super) fn shell(call: &ShellCall, style: ToolUseStyle, report: &mut Report) 
         ("timeout", call.timeout_ms.is_some()),
         ("output limit", call.max_output.is_some()),
         ("working directory", call.cwd.is_some()),
-        ("environment variables", !call.env.is_empty()),
         ("user", call.user.is_some()),
     ];
-    for (what, _) in limits.into_iter().filter(|(_, is_set)| *is_set) {
+    let limits = limits.into_iter().filter(|(_, is_set)| *is_set);
+    let variables = call.env.keys();
+    let variables = variables.map(|name| format!("environment variable `{name}`"));
+    for what in limits.map(|(what, _)| what.to_owned()).chain(variables) {
         report.lost(what, &location, "bash accepts only a command");
     }
     let id = legal_id(&call.call_id, report);
@@ -165,7 +168,7 @@ pub(super) fn function(call: &FunctionCall, report: &mut Report) -> EncodedToolU
             json!({"arguments": arguments})
         }
     };
-    let name = legal(&call.name, 128);
+    let name = legal(&call.name, &LONG_FUNCTION_NAME);
     if name != call.name {
         report.preserved(
             format!("function name {}", call.name),

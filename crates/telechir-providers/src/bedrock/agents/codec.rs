@@ -1,72 +1,35 @@
 //! The codec of `bedrock-agents`.
 
-use serde_json::Value;
-use telechir_protocol::{AnsweredTurn, ModelTurn, Size};
-
 use super::{DIALECT, declare, decode, encode, stream};
+use crate::ScreenshotWhen;
 use crate::anthropic;
+use crate::bedrock::SCREENSHOTS;
 use crate::bedrock::event_stream_response::EventStreamResponse;
-use crate::chat_api::ChatApi;
-use crate::codec::Codec;
-use crate::stream::StreamDecoder;
-use crate::{
-    Declaration, DecodeError, EncodeError, EncodedReply, History, Report, ScreenshotWhen, ToolOffer,
-};
+use crate::codec::{Codec, ScreenshotRules};
+use crate::generated_images::ImagesOfModel;
 
 /// Codec of `bedrock-agents`.
-pub(crate) struct BedrockAgents;
-
-impl Codec for BedrockAgents {
-    fn name(&self) -> &'static str {
-        DIALECT
-    }
-
-    fn decode_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {
-        decode::decode_response(&document)
-    }
-
-    fn decode_history(&self, document: Value) -> Result<(History, Report), DecodeError> {
-        decode::decode_history(&document)
-    }
-
-    fn encode_results(&self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
-        encode::encode_results(turn)
-    }
-
-    fn encode_history(&self, history: &History) -> Result<(Value, Report), EncodeError> {
-        encode::encode_history(history)
-    }
-
-    fn declare(&self, offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {
-        declare::declare(offer)
-    }
-
-    /// Agents use models with the smaller image size.
-    fn screenshot_size(&self, model: Option<&str>, size: Size) -> Size {
-        anthropic::screenshot_size(model.or(Some("claude-3-7-sonnet")), size)
-    }
-
-    fn max_image_base64(&self) -> usize {
-        crate::bedrock::MAX_IMAGE_BASE64_BYTES
-    }
-
-    /// `ImageInput.format` is png, jpeg, gif or webp.
-    fn accepts_webp(&self) -> bool {
-        true
-    }
-
-    fn screenshot_when(&self) -> ScreenshotWhen {
-        ScreenshotWhen::EveryCall
-    }
-
-    fn stream_decoder(&self) -> Option<Box<dyn StreamDecoder>> {
-        Some(Box::new(EventStreamResponse::new(
-            stream::AgentsResponseBuilder::default(),
-        )))
-    }
-
-    /// None: agents require signed AWS requests.
-    fn chat_api(&self) -> Option<&'static dyn ChatApi> {
-        None
-    }
-}
+pub(crate) static CODEC: Codec = Codec {
+    name: DIALECT,
+    raw_dialect: DIALECT,
+    understands: &[DIALECT],
+    images_of_model: ImagesOfModel::Encoded,
+    holds_neutral_contents: false,
+    accepts_results_of_one_id: false,
+    id_field_of_unknown_calls: None,
+    decode_response: |document| decode::decode_response(&document),
+    decode_history: |document| decode::decode_history(&document),
+    encode_results: encode::encode_results,
+    encode_history: encode::encode_history,
+    declare: declare::declare,
+    // `ImageInput.format` is png, jpeg, gif or webp.
+    screenshots: ScreenshotRules {
+        // Agents use models with the smaller image size.
+        size: |model, size| anthropic::screenshot_size(model.or(Some("claude-3-7-sonnet")), size),
+        when: ScreenshotWhen::EveryCall,
+        ..SCREENSHOTS
+    },
+    stream_decoder: Some(EventStreamResponse::<stream::AgentsResponseBuilder>::boxed),
+    // Agents require signed AWS requests.
+    chat_api: None,
+};

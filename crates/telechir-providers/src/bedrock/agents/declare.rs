@@ -6,6 +6,7 @@ use telechir_protocol::{ComputerUseTool, Environment, FunctionTool, Tool};
 use super::DIALECT;
 use super::encode::missing;
 use crate::anthropic;
+use crate::declaration::{RefuseTool, locate};
 use crate::extra_tools;
 use crate::json::text_of;
 use crate::{Declaration, EncodeError, Report, ToolOffer};
@@ -29,7 +30,10 @@ const JANUARY_2025: AnthropicToolTypes = AnthropicToolTypes {
 };
 
 /// Declares the offered tools as request bodies of `CreateAgentActionGroup`.
-pub(super) fn declare(offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {
+pub(super) fn declare(
+    offer: &ToolOffer,
+    refuse: RefuseTool<'_>,
+) -> Result<(Declaration, Report), EncodeError> {
     let model = offer.model.as_deref();
     let types = if anthropic::supports_only_october_2024(model) {
         OCTOBER_2024
@@ -38,44 +42,13 @@ pub(super) fn declare(offer: &ToolOffer) -> Result<(Declaration, Report), Encode
     };
     let mut tools = Vec::new();
     let mut report = Report::default();
-    for tool in &offer.tools {
-        match tool {
-            Tool::ComputerUse(tool) if tool.environment == Some(Environment::Browser) => {
-                let browser = extra_tools::browser_tool(&tool.excluded_actions);
-                tools.push(function(&browser, &mut report));
-            }
-            Tool::ComputerUse(tool) => tools.push(computer(tool, &types, &mut report)?),
-            Tool::Shell(_) => tools.push(anthropic_group(
-                "bash",
-                "ANTHROPIC.Bash",
-                json!({"type": types.bash}),
-            )),
-            Tool::Function(tool) => tools.push(function(&flat(tool), &mut report)),
-            Tool::Hosted(tool) if tool.hosted_type.starts_with("text_editor") => {
-                let settings = json!({"type": types.editor});
-                tools.push(anthropic_group(
-                    "text_editor",
-                    "ANTHROPIC.TextEditor",
-                    settings,
-                ));
-            }
-            Tool::CodeInterpreter { .. } => tools.push(json!({
-                "actionGroupName": "code_interpreter",
-                "parentActionGroupSignature": "AMAZON.CodeInterpreter",
-                "actionGroupState": "ENABLED",
-            })),
-            Tool::Raw(raw) if raw.dialect == DIALECT => tools.push(raw.json.clone()),
-            Tool::Hosted(tool) => {
-                let what = format!("tool {}", tool.hosted_type);
-                report.lost(what, "tools", "agents have no such tool");
-            }
-            Tool::ImageGeneration { .. } => {
-                report.lost("tool image_generation", "tools", "agents have no such tool");
-            }
-            Tool::Raw(raw) => {
-                let what = format!("a raw tool of {}", raw.dialect);
-                report.lost(what, "tools", "it is in another dialect's format");
-            }
+    for (at, tool) in offer.tools.iter().enumerate() {
+        let losses = report.losses.len();
+        let declared = action_group(tool, &types, &mut report);
+        locate(&mut report, losses, at, declared.is_err());
+        match declared {
+            Ok(group) => tools.extend(group),
+            Err(error) => refuse(at, error)?,
         }
     }
     let declaration = Declaration {
@@ -83,6 +56,47 @@ pub(super) fn declare(offer: &ToolOffer) -> Result<(Declaration, Report), Encode
         ..Declaration::default()
     };
     Ok((declaration, report))
+}
+
+/// The action group of a tool; `None` if agents have no such tool, which is reported.
+fn action_group(
+    tool: &Tool,
+    types: &AnthropicToolTypes,
+    report: &mut Report,
+) -> Result<Option<Value>, EncodeError> {
+    let group = match tool {
+        Tool::ComputerUse(tool) if tool.environment == Some(Environment::Browser) => {
+            function(&extra_tools::browser_tool(&tool.excluded_actions), report)
+        }
+        Tool::ComputerUse(tool) => computer(tool, types, report)?,
+        Tool::Shell(_) => anthropic_group("bash", "ANTHROPIC.Bash", json!({"type": types.bash})),
+        Tool::Function(tool) => function(&flat(tool), report),
+        Tool::Hosted(tool) if tool.hosted_type.starts_with("text_editor") => {
+            let settings = json!({"type": types.editor});
+            anthropic_group("text_editor", "ANTHROPIC.TextEditor", settings)
+        }
+        Tool::CodeInterpreter { .. } => json!({
+            "actionGroupName": "code_interpreter",
+            "parentActionGroupSignature": "AMAZON.CodeInterpreter",
+            "actionGroupState": "ENABLED",
+        }),
+        Tool::Raw(raw) if raw.dialect == DIALECT => raw.json.clone(),
+        Tool::Hosted(tool) => {
+            let what = format!("tool {}", tool.hosted_type);
+            report.lost(what, "tools", "agents have no such tool");
+            return Ok(None);
+        }
+        Tool::ImageGeneration { .. } => {
+            report.lost("tool image_generation", "tools", "agents have no such tool");
+            return Ok(None);
+        }
+        Tool::Raw(raw) => {
+            let what = format!("a raw tool of {}", raw.dialect);
+            report.lost(what, "tools", "it is in another dialect's format");
+            return Ok(None);
+        }
+    };
+    Ok(Some(group))
 }
 
 /// An action group of Anthropic's, which must not have a description, schema or executor.
@@ -102,7 +116,7 @@ fn computer(
 ) -> Result<Value, EncodeError> {
     let Some((width, height)) = tool.display_width.zip(tool.display_height) else {
         return Err(missing(format!(
-            "set the display's width and height (--display WIDTHxHEIGHT); {} requires them",
+            "set the display's width and height; {} requires them",
             types.computer
         )));
     };

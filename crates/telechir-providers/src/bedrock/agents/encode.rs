@@ -16,10 +16,7 @@ use crate::json::text_of;
 use crate::{EncodeError, EncodedReply, Envelope, History, Report};
 
 pub(super) fn missing(problem: impl Into<String>) -> EncodeError {
-    EncodeError::Missing {
-        dialect: DIALECT,
-        problem: problem.into(),
-    }
+    EncodeError::missing(DIALECT, problem)
 }
 
 /// Encodes the results of a turn: the entries of `returnControlInvocationResults`.
@@ -31,7 +28,7 @@ pub(super) fn encode_results(turn: &AnsweredTurn) -> Result<EncodedReply, Encode
     report.absorb(reply.report);
     let mut items = Vec::new();
     for (call, result) in turn.pairs() {
-        let (call, result) = (results::content_of(call), result.clone().into_content());
+        let (call, result) = (call.into_content(), result.clone().into_content());
         let encoder = InvocationResultEncoder {
             call: call.meta(),
             result: result.meta(),
@@ -311,7 +308,7 @@ impl AgentsItemEncoder<'_> {
             _ => {
                 let why = "instructions are part of the agent's definition";
                 let role = text_of(message, "role");
-                let what = format!("text content of the {role} message");
+                let what = format!("text content of the {role} instructions");
                 self.report.lost(what, location, why);
                 Ok(())
             }

@@ -1,7 +1,7 @@
 //! Encodes one result of a call that an agent returned control for: text or an image, never both.
 
 use serde_json::{Value, json};
-use telechir_protocol::{Content, FailureKind, Meta, ToolCall};
+use telechir_protocol::{Content, FailureKind, Meta};
 
 use super::encode::missing;
 use super::{CONFIRMATION, MAX_CALLS, PROVIDER};
@@ -24,16 +24,6 @@ pub(super) fn group(name: &str) -> String {
     match name {
         "str_replace_editor" | "str_replace_based_edit_tool" => "text_editor".to_owned(),
         other => other.to_owned(),
-    }
-}
-
-/// The content of a call.
-pub(super) fn content_of(call: ToolCall) -> Content {
-    match call {
-        ToolCall::Computer(call) => Content::ComputerCall(call),
-        ToolCall::Shell(call) => Content::ShellCall(call),
-        ToolCall::Edit(call) => Content::EditCall(call),
-        ToolCall::Function(call) => Content::FunctionCall(call),
     }
 }
 

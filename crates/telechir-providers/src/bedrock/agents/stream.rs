@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::ids;
 use crate::StreamError;
 use crate::json::text_of;
-use crate::precision::RoundedNumbers;
+use crate::precision::ParsingLosses;
 use crate::stream::{CallDelta, Delta, EventAssembler};
 
 /// A response as received so far.
@@ -24,9 +24,11 @@ impl EventAssembler for AgentsResponseBuilder {
         let deltas = match name {
             "chunk" => {
                 let bytes = STANDARD.decode(text_of(&event, "bytes"));
-                let bytes = bytes.map_err(|error| StreamError::BadEvent {
-                    number: self.events.len() + 1,
-                    problem: format!("its `bytes` are not base64: {error}"),
+                let bytes = bytes.map_err(|error| {
+                    StreamError::bad_event(
+                        self.events.len() + 1,
+                        format!("its `bytes` are not base64: {error}"),
+                    )
                 })?;
                 let text = String::from_utf8_lossy(&bytes).into_owned();
                 vec![Delta::Text { index, text }]
@@ -41,11 +43,9 @@ impl EventAssembler for AgentsResponseBuilder {
         Ok(deltas)
     }
 
-    fn finish(self, _: &mut RoundedNumbers) -> Result<Value, StreamError> {
+    fn finish(self, _: &mut ParsingLosses) -> Result<Value, StreamError> {
         if self.events.is_empty() {
-            return Err(StreamError::Truncated {
-                missing: "the stream has no event".to_owned(),
-            });
+            return Err(StreamError::truncated("the stream has no event"));
         }
         Ok(json!({"completion": self.events}))
     }

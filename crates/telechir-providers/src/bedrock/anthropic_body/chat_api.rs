@@ -1,7 +1,6 @@
 //! Conversations with Anthropic's request bodies and a Bedrock API key.
 
 use serde_json::{Map, Value, json};
-use telechir_protocol::UsageContent;
 
 use super::declare;
 use crate::anthropic;
@@ -37,7 +36,7 @@ impl ChatApi for AnthropicBodyChat {
         response: &Value,
         has_calls: bool,
         items: &mut Vec<Value>,
-    ) -> (StopReason, UsageContent) {
+    ) -> StopReason {
         ANTHROPIC.push_response(response, has_calls, items)
     }
 

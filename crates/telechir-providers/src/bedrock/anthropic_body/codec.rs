@@ -1,113 +1,74 @@
 //! The codecs of `bedrock-messages` and `bedrock-invoke`.
 
 use serde_json::Value;
-use telechir_protocol::{AnsweredTurn, ModelTurn, Size};
+use telechir_protocol::ModelTurn;
 
 use super::chat_api::AnthropicBodyChat;
 use super::{INVOKE, MESSAGES, declare, encode_results, stream, write_invoke, write_messages};
-use crate::anthropic;
+use crate::anthropic::{self, AnthropicMessageBuilder};
 use crate::bedrock::event_stream_response::EventStreamResponse;
-use crate::bedrock::{MAX_IMAGE_BASE64_BYTES, detect};
-use crate::chat_api::ChatApi;
+use crate::bedrock::{SCREENSHOTS, detect};
 use crate::codec::Codec;
 use crate::generated_images::ImagesOfModel;
-use crate::stream::{SseDecoder, StreamDecoder};
-use crate::{
-    Declaration, DecodeError, EncodeError, EncodedReply, Envelope, History, Report, ScreenshotWhen,
-    ToolOffer,
+use crate::stream::SseDecoder;
+use crate::{DecodeError, Envelope, History, Report};
+
+/// Codec of `bedrock-messages`: Anthropic's Messages API on Bedrock.
+pub(crate) static MESSAGES_CODEC: Codec = Codec {
+    name: MESSAGES,
+    raw_dialect: anthropic::DIALECT,
+    understands: &[anthropic::DIALECT],
+    images_of_model: ImagesOfModel::Rejected,
+    holds_neutral_contents: false,
+    accepts_results_of_one_id: false,
+    id_field_of_unknown_calls: Some("id"),
+    decode_response: |document| decode_response(&document, MESSAGES),
+    decode_history: |document| decode_history(document, MESSAGES),
+    encode_results: |turn| encode_results(turn, MESSAGES),
+    encode_history: write_messages,
+    declare: declare::messages,
+    screenshots: SCREENSHOTS,
+    stream_decoder: Some(SseDecoder::<AnthropicMessageBuilder>::boxed),
+    chat_api: Some(&AnthropicBodyChat::Messages),
 };
 
-/// An API of Bedrock with Anthropic's bodies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AnthropicBody {
-    /// Anthropic's Messages API on Bedrock.
-    Messages,
-    /// InvokeModel.
-    Invoke,
-}
-
-impl Codec for AnthropicBody {
-    fn name(&self) -> &'static str {
-        match self {
-            Self::Messages => MESSAGES,
-            Self::Invoke => INVOKE,
-        }
-    }
-
-    fn raw_dialect(&self) -> &'static str {
-        anthropic::DIALECT
-    }
-
-    fn images_of_model(&self) -> ImagesOfModel {
-        ImagesOfModel::Rejected
-    }
-
-    fn decode_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {
-        detect::reject_error_body(&document)?;
-        anthropic::decode_response(&document)
-            .map_err(|error| detect::decode_error_as(error, self.name()))
-    }
-
-    fn decode_history(&self, document: Value) -> Result<(History, Report), DecodeError> {
-        detect::reject_error_body(&document)?;
-        let (mut history, report) = anthropic::decode_history(document)
-            .map_err(|error| detect::decode_error_as(error, self.name()))?;
-        if let (Self::Invoke, Envelope::Object { dialect, .. }) = (self, &mut history.envelope) {
+/// Codec of `bedrock-invoke`: InvokeModel.
+pub(crate) static INVOKE_CODEC: Codec = Codec {
+    name: INVOKE,
+    raw_dialect: anthropic::DIALECT,
+    understands: &[anthropic::DIALECT],
+    images_of_model: ImagesOfModel::Rejected,
+    holds_neutral_contents: false,
+    accepts_results_of_one_id: false,
+    id_field_of_unknown_calls: Some("id"),
+    decode_response: |document| decode_response(&document, INVOKE),
+    decode_history: |document| {
+        let (mut history, report) = decode_history(document, INVOKE)?;
+        if let Envelope::Object { dialect, .. } = &mut history.envelope {
             *dialect = INVOKE;
         }
         Ok((history, report))
-    }
+    },
+    encode_results: |turn| encode_results(turn, INVOKE),
+    encode_history: write_invoke,
+    declare: declare::invoke,
+    screenshots: SCREENSHOTS,
+    stream_decoder: Some(EventStreamResponse::<stream::InvokeResponseBuilder>::boxed),
+    chat_api: Some(&AnthropicBodyChat::Invoke),
+};
 
-    fn encode_results(&self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
-        encode_results(turn, self.name())
-    }
+fn decode_response(
+    document: &Value,
+    dialect: &'static str,
+) -> Result<(ModelTurn, Report), DecodeError> {
+    detect::reject_error_body(document)?;
+    anthropic::decode_response(document).map_err(|error| detect::decode_error_as(error, dialect))
+}
 
-    fn encode_history(&self, history: &History) -> Result<(Value, Report), EncodeError> {
-        match self {
-            Self::Messages => write_messages(history),
-            Self::Invoke => write_invoke(history),
-        }
-    }
-
-    fn declare(&self, offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {
-        match self {
-            Self::Messages => declare::messages(offer),
-            Self::Invoke => declare::invoke(offer),
-        }
-    }
-
-    fn screenshot_size(&self, model: Option<&str>, size: Size) -> Size {
-        anthropic::screenshot_size(model, size)
-    }
-
-    fn max_image_base64(&self) -> usize {
-        MAX_IMAGE_BASE64_BYTES
-    }
-
-    /// The image blocks of the Messages API.
-    fn accepts_webp(&self) -> bool {
-        true
-    }
-
-    fn screenshot_when(&self) -> ScreenshotWhen {
-        ScreenshotWhen::LastOfBatch
-    }
-
-    fn stream_decoder(&self) -> Option<Box<dyn StreamDecoder>> {
-        Some(match self {
-            Self::Messages => Box::new(SseDecoder::new(
-                anthropic::AnthropicMessageBuilder::default(),
-            )),
-            Self::Invoke => Box::new(EventStreamResponse::new(
-                stream::InvokeResponseBuilder::default(),
-            )),
-        })
-    }
-
-    fn chat_api(&self) -> Option<&'static dyn ChatApi> {
-        Some(match self {
-            Self::Messages => &AnthropicBodyChat::Messages,
-            Self::Invoke => &AnthropicBodyChat::Invoke,
-        })
-    }
+fn decode_history(
+    document: Value,
+    dialect: &'static str,
+) -> Result<(History, Report), DecodeError> {
+    detect::reject_error_body(&document)?;
+    anthropic::decode_history(document).map_err(|error| detect::decode_error_as(error, dialect))
 }

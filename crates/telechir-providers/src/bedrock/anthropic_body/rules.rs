@@ -3,25 +3,12 @@
 use serde_json::{Map, Value};
 
 use super::INVOKE;
-use crate::EncodeError;
 use crate::json::text_of;
+use crate::service_rules::{self, NEWEST_ANTHROPIC_VERSION, SAMPLING};
+use crate::{EncodeError, anthropic};
 
 /// Versions of a body. The newer one rejects sampling parameters.
-const VERSIONS: [&str; 2] = ["bedrock-2023-05-31", "2026-10-21"];
-
-/// The beta that each computer tool requires.
-const BETAS: [(&str, &str); 3] = [
-    ("computer_20241022", "computer-use-2024-10-22"),
-    ("computer_20250124", "computer-use-2025-01-24"),
-    ("computer_20251124", "computer-use-2025-11-24"),
-];
-
-fn missing(dialect: &'static str, problem: impl Into<String>) -> EncodeError {
-    EncodeError::Missing {
-        dialect,
-        problem: problem.into(),
-    }
-}
+const VERSIONS: [&str; 2] = [super::declare::VERSION, NEWEST_ANTHROPIC_VERSION];
 
 /// Checks that images are sent as bytes.
 pub(super) fn images(value: &Value, dialect: &'static str) -> Result<(), EncodeError> {
@@ -47,17 +34,15 @@ fn image(block: &Value, dialect: &'static str) -> Result<(), EncodeError> {
     let source = block.get("source").unwrap_or(&none);
     let kind = text_of(source, "type");
     if kind != "base64" {
-        return Err(missing(
-            dialect,
-            format!("expected images as base64, found a source of type {kind:?}"),
-        ));
+        let problem = format!("expected images as base64, found a source of type {kind:?}");
+        return Err(EncodeError::missing(dialect, problem));
     }
     Ok(())
 }
 
 /// Checks the fields of a body except its messages.
 pub(super) fn request(rest: &Map<String, Value>) -> Result<(), EncodeError> {
-    let reject = |problem: String| Err(missing(INVOKE, problem));
+    let reject = |problem: String| Err(EncodeError::missing(INVOKE, problem));
     if let Some(name) = ["model", "stream"]
         .into_iter()
         .find(|name| rest.contains_key(*name))
@@ -72,9 +57,7 @@ pub(super) fn request(rest: &Map<String, Value>) -> Result<(), EncodeError> {
         ));
     };
     if version == VERSIONS[1]
-        && let Some(name) = super::SAMPLING
-            .into_iter()
-            .find(|name| rest.contains_key(*name))
+        && let Some(name) = SAMPLING.into_iter().find(|name| rest.contains_key(*name))
     {
         return reject(format!(
             "remove `{name}` from the body; version {version} rejects it"
@@ -85,15 +68,15 @@ pub(super) fn request(rest: &Map<String, Value>) -> Result<(), EncodeError> {
     if rest.contains_key("anthropic_beta") && !betas.iter().all(Value::is_string) {
         return reject("`anthropic_beta` must be a list of strings".to_owned());
     }
-    for tool in list("tools").into_iter().flatten() {
-        let kind = text_of(tool, "type");
-        if kind.contains("_toolset_") {
-            return reject(format!(
-                "remove {kind} from the body; only bedrock-messages supports toolsets"
-            ));
-        }
-        let beta = BETAS.iter().find(|(computer, _)| *computer == kind);
-        if let Some((_, beta)) = beta.filter(|(_, beta)| !betas.iter().any(|one| one == beta)) {
+    let tools = list("tools").map_or(&[][..], Vec::as_slice);
+    if let Some(toolset) = service_rules::toolset(tools) {
+        return reject(format!(
+            "remove {toolset} from the body; only bedrock-messages supports toolsets"
+        ));
+    }
+    for kind in tools.iter().map(|tool| text_of(tool, "type")) {
+        let beta = anthropic::computer_beta(kind);
+        if let Some(beta) = beta.filter(|beta| !betas.iter().any(|one| one == beta)) {
             return reject(format!(
                 "add {beta} to `anthropic_beta`; {kind} requires it"
             ));

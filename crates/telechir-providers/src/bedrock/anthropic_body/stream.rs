@@ -8,7 +8,7 @@ use telechir_protocol::json_limits;
 use crate::StreamError;
 use crate::anthropic::AnthropicMessageBuilder;
 use crate::json::text_of;
-use crate::precision::RoundedNumbers;
+use crate::precision::ParsingLosses;
 use crate::stream::{Delta, EventAssembler};
 
 /// Field with the usage, in the last event and in the complete response.
@@ -20,7 +20,7 @@ pub(super) struct InvokeResponseBuilder {
     builder: AnthropicMessageBuilder,
     metrics: Option<Value>,
     number: usize,
-    rounded: RoundedNumbers,
+    rounded: ParsingLosses,
 }
 
 impl EventAssembler for InvokeResponseBuilder {
@@ -32,16 +32,13 @@ impl EventAssembler for InvokeResponseBuilder {
                 json: event,
             }]);
         }
-        let bad = |problem: String| StreamError::BadEvent {
-            number: self.number,
-            problem,
-        };
+        let bad = |problem: String| StreamError::bad_event(self.number, problem);
         let bytes = STANDARD
             .decode(text_of(&event, "bytes"))
             .map_err(|error| bad(format!("its `bytes` are not base64: {error}")))?;
         let mut event: Value = json_limits::parse(&bytes)
             .map_err(|error| bad(format!("its `bytes` are not JSON: {error}")))?;
-        self.rounded.check(&bytes, "");
+        self.rounded.check_event(&bytes);
         if let Some(members) = event.as_object_mut() {
             self.metrics = members
                 .shift_remove(METRICS)
@@ -50,7 +47,7 @@ impl EventAssembler for InvokeResponseBuilder {
         self.builder.event(None, event)
     }
 
-    fn finish(self, rounded: &mut RoundedNumbers) -> Result<Value, StreamError> {
+    fn finish(self, rounded: &mut ParsingLosses) -> Result<Value, StreamError> {
         rounded.absorb(self.rounded);
         let mut message = self.builder.finish(rounded)?;
         if let Some((members, metrics)) = message.as_object_mut().zip(self.metrics) {

@@ -3,14 +3,13 @@
 mod images;
 
 use serde_json::{Map, Value, json};
-use telechir_protocol::UsageContent;
 
 use self::images::ResultImages;
 use crate::anthropic;
 use crate::bedrock::models::{self, ModelVendor};
 use crate::bedrock::path;
 use crate::chat_api::{ChatApi, Endpoint};
-use crate::history::prune;
+use crate::history::{prune, trim};
 use crate::json::text_of;
 use crate::{Request, RequestOptions, StopReason};
 
@@ -27,7 +26,7 @@ impl ChatApi for ConverseChat {
 
     fn request(&self, options: &RequestOptions, messages: &mut Vec<Value>) -> Request {
         prune::prune(&mut ResultImages, messages, options.images);
-        let removed = images::have_note(messages);
+        let removed = images::have_note(messages) || trim::have_note(messages);
         let is_claude = models::vendor(Some(&options.model)) == ModelVendor::Anthropic;
         let mut body = options.declaration.body.clone();
         let default = is_claude.then_some(DEFAULT_MAX_TOKENS);
@@ -66,7 +65,7 @@ impl ChatApi for ConverseChat {
         response: &Value,
         has_calls: bool,
         messages: &mut Vec<Value>,
-    ) -> (StopReason, UsageContent) {
+    ) -> StopReason {
         let message = response
             .get("output")
             .and_then(|output| output.get("message"));
@@ -80,7 +79,7 @@ impl ChatApi for ConverseChat {
         if !content.is_empty() {
             messages.push(json!({"role": "assistant", "content": content}));
         }
-        (stop(response, has_calls), usage(response))
+        stop(response, has_calls)
     }
 
     fn push_results(&self, results: Vec<Value>, items: &mut Vec<Value>) {
@@ -152,15 +151,5 @@ fn stop(response: &Value, has_calls: bool) -> StopReason {
         other => StopReason::Incomplete {
             reason: other.to_owned(),
         },
-    }
-}
-
-fn usage(response: &Value) -> UsageContent {
-    let count = |name: &str| response.get("usage")?.get(name)?.as_u64();
-    UsageContent {
-        input_token_count: count("inputTokens"),
-        output_token_count: count("outputTokens"),
-        total_token_count: count("totalTokens"),
-        ..UsageContent::default()
     }
 }

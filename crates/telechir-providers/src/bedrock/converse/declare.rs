@@ -9,18 +9,20 @@ use super::{DIALECT, rules};
 use crate::anthropic;
 use crate::bedrock::models::{self, ModelVendor};
 use crate::bedrock::{detect, names};
+use crate::declaration::{RefuseTool, end_declaration, locate};
 use crate::json::text_of;
+use crate::service_rules;
 use crate::{Declaration, EncodeError, Report, ToolOffer, extra_tools, fallback_tools};
 
 /// Function declared if there is no other, because `toolConfig` requires one.
 const UNUSED: &str = "unused_tool";
 
 /// Declares the offered tools.
-pub(super) fn declare(offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {
+pub(super) fn declare(
+    offer: &ToolOffer,
+    refuse: RefuseTool<'_>,
+) -> Result<(Declaration, Report), EncodeError> {
     let vendor = models::vendor(offer.model.as_deref());
-    if vendor == ModelVendor::Anthropic {
-        models::check_legacy_tool_support(offer, DIALECT)?;
-    }
     let mut declaring = ConverseDeclarationBuilder {
         model: offer.model.clone(),
         vendor,
@@ -29,8 +31,13 @@ pub(super) fn declare(offer: &ToolOffer) -> Result<(Declaration, Report), Encode
         betas: Vec::new(),
         report: Report::default(),
     };
-    for tool in &offer.tools {
-        declaring.tool(tool)?;
+    for (at, tool) in offer.tools.iter().enumerate() {
+        let losses = declaring.report.losses.len();
+        let declared = declaring.tool(tool);
+        locate(&mut declaring.report, losses, at, declared.is_err());
+        if let Err(error) = declared {
+            refuse(at, error)?;
+        }
     }
     Ok(declaring.declaration())
 }
@@ -76,7 +83,10 @@ impl ConverseDeclarationBuilder {
                 self.tools.push(raw.json.clone());
                 Ok(())
             }
-            (_, ModelVendor::Anthropic) => self.anthropic(tool),
+            (_, ModelVendor::Anthropic) => {
+                models::check_legacy_tool_support(tool, self.model.as_deref(), DIALECT)?;
+                self.anthropic(tool)
+            }
             (Tool::ComputerUse(_) | Tool::Shell(_), _) => {
                 self.function_tool(tool);
                 Ok(())
@@ -118,10 +128,9 @@ impl ConverseDeclarationBuilder {
     }
 
     fn anthropic_entry(&mut self, json: &Value) -> Result<(), EncodeError> {
-        let kind = text_of(json, "type");
-        if kind.contains("_toolset_") {
+        if let Some(toolset) = service_rules::toolset(std::slice::from_ref(json)) {
             return Err(rules::missing(format!(
-                "remove {kind} from the tools; only bedrock-messages supports toolsets"
+                "remove {toolset} from the tools; only bedrock-messages supports toolsets"
             )));
         }
         let raw = telechir_protocol::RawTool {
@@ -137,7 +146,8 @@ impl ConverseDeclarationBuilder {
             tools: vec![tool.clone()],
             model: self.model.clone(),
         };
-        let (declared, report) = anthropic::declare(&offer, anthropic::NEWEST_WITHOUT_TOOLSETS)
+        let newest = anthropic::NEWEST_WITHOUT_TOOLSETS;
+        let (declared, report) = anthropic::declare(&offer, newest, &mut end_declaration)
             .map_err(|error| detect::encode_error_as(error, DIALECT))?;
         self.report.absorb(report);
         for entry in &declared.tools {
@@ -188,10 +198,10 @@ impl ConverseDeclarationBuilder {
             }
         }
         // For a model without a computer tool, ours already has this name.
-        let twin = |tool: &&mut Value| {
-            legal == extra_tools::COMPUTER && tool["toolSpec"]["name"] == extra_tools::COMPUTER
-        };
-        if let Some(twin) = self.tools.iter_mut().find(twin) {
+        let is_twin = |tool: &&mut Value| tool["toolSpec"]["name"] == extra_tools::COMPUTER;
+        if legal == extra_tools::COMPUTER
+            && let Some(twin) = self.tools.iter_mut().find(is_twin)
+        {
             let schema = &mut twin["toolSpec"]["inputSchema"]["json"];
             return join(schema, &entry["input_schema"]);
         }

@@ -4,13 +4,12 @@ use serde_json::{Map, Value};
 
 use super::DIALECT;
 use crate::EncodeError;
+use crate::bedrock::media;
 use crate::json::{list_of, text_of};
+use crate::service_rules::{self, CONVERSE_CALL_ID, FUNCTION_NAME};
 
 pub(super) fn missing(problem: impl Into<String>) -> EncodeError {
-    EncodeError::Missing {
-        dialect: DIALECT,
-        problem: problem.into(),
-    }
+    EncodeError::missing(DIALECT, problem)
 }
 
 /// Checks messages, or content blocks without a message.
@@ -45,33 +44,27 @@ pub(super) fn blocks(blocks: &[Value], location: &str) -> Result<(), EncodeError
     Ok(())
 }
 
-fn is_legal(text: &str, others: &str) -> bool {
-    let legal = |c: char| c.is_ascii_alphanumeric() || others.contains(c);
-    (1..=64).contains(&text.len()) && text.chars().all(legal)
-}
-
 /// Whether the service accepts a result for a call with this id.
 pub(super) fn is_id(id: &str) -> bool {
-    is_legal(id, "_.:-")
+    CONVERSE_CALL_ID.accepts(id)
 }
 
 fn id(value: &Value, location: &str) -> Result<(), EncodeError> {
     let id = text_of(value, "toolUseId");
     if is_id(id) {
-        Ok(())
-    } else {
-        Err(missing(format!(
-            "{location}: expected ids of 1 to 64 letters, digits, _ . : and -, found {id:?}"
-        )))
+        return Ok(());
     }
+    Err(missing(format!(
+        "{location}: expected an id of {CONVERSE_CALL_ID}, found {id:?}"
+    )))
 }
 
 fn tool_use(call: &Value, location: &str) -> Result<(), EncodeError> {
     id(call, location)?;
     let name = text_of(call, "name");
-    if !is_legal(name, "_-") {
+    if !FUNCTION_NAME.accepts(name) {
         return Err(missing(format!(
-            "{location}: expected tool names of 1 to 64 letters, digits, _ and -, found {name:?}"
+            "{location}: expected a tool name of {FUNCTION_NAME}, found {name:?}"
         )));
     }
     if call.get("input").is_none() {
@@ -108,7 +101,7 @@ fn image(block: &Value, location: &str) -> Result<(), EncodeError> {
         return Ok(());
     };
     let format = text_of(image, "format");
-    if !matches!(format, "png" | "jpeg" | "gif" | "webp") {
+    if media::image_type(format).is_none() {
         return Err(missing(format!(
             "{location}: expected a png, jpeg, gif or webp image, found {format:?}"
         )));
@@ -142,13 +135,9 @@ pub(super) fn request(rest: &Map<String, Value>, messages: &[Value]) -> Result<(
             "add `anthropic_beta` to additionalModelRequestFields; the computer tool requires it",
         ));
     }
-    if let Some(tool) = model_tools
-        .iter()
-        .map(|tool| text_of(tool, "type"))
-        .find(|kind| kind.contains("_toolset_"))
-    {
+    if let Some(toolset) = service_rules::toolset(model_tools) {
         return Err(missing(format!(
-            "remove {tool} from the request; only bedrock-messages supports toolsets"
+            "remove {toolset} from the request; only bedrock-messages supports toolsets"
         )));
     }
     Ok(())

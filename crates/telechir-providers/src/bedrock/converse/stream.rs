@@ -12,7 +12,7 @@ use block_builder::ConverseBlockBuilder;
 use super::JsonObject;
 
 use crate::StreamError;
-use crate::precision::RoundedNumbers;
+use crate::precision::ParsingLosses;
 use crate::stream::{Delta, EventAssembler};
 
 /// A response as received so far.
@@ -57,15 +57,14 @@ impl EventAssembler for ConverseResponseBuilder {
         }
     }
 
-    fn finish(self, rounded: &mut RoundedNumbers) -> Result<Value, StreamError> {
-        let missing = |missing: String| StreamError::Truncated { missing };
+    fn finish(self, rounded: &mut ParsingLosses) -> Result<Value, StreamError> {
         let Some(stop) = self.stop else {
-            return Err(missing("the end of the message is missing".to_owned()));
+            return Err(StreamError::truncated("the end of the message is missing"));
         };
         let mut content = Vec::new();
         for (index, builder) in self.blocks {
             if !builder.is_ended {
-                return Err(missing(format!("block {index} has no end")));
+                return Err(StreamError::truncated(format!("block {index} has no end")));
             }
             content.extend(builder.finish(rounded));
         }
@@ -80,10 +79,7 @@ impl EventAssembler for ConverseResponseBuilder {
 
 impl ConverseResponseBuilder {
     fn bad(&self, problem: impl Into<String>) -> StreamError {
-        StreamError::BadEvent {
-            number: self.number,
-            problem: problem.into(),
-        }
+        StreamError::bad_event(self.number, problem)
     }
 
     fn start_message(&mut self, mut event: JsonObject) -> Result<Vec<Delta>, StreamError> {

@@ -75,9 +75,7 @@ impl OllamaBuilder {
 
     pub(super) fn finish(self) -> Result<Value, StreamError> {
         if !self.is_done {
-            return Err(StreamError::Truncated {
-                missing: "no line is `done`".to_owned(),
-            });
+            return Err(StreamError::truncated("no line is `done`"));
         }
         let mut message = self.message;
         message.entry("role").or_insert_with(|| "assistant".into());

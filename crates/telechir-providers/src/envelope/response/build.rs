@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{NO_ID, ResponseHead, time};
+use super::{NO_ID, ResponseHead};
 use crate::Report;
 use crate::envelope::api::Api;
 use crate::envelope::finish::{self, Finish};
@@ -106,7 +106,7 @@ fn responses(head: &ResponseHead, items: Vec<Value>) -> Value {
     json!({
         "id": head.id.as_deref().unwrap_or(NO_ID),
         "object": "response",
-        "created_at": head.created.unwrap_or(0),
+        "created_at": seconds(head),
         "status": status,
         "model": head.model.as_deref().unwrap_or_default(),
         "output": output,
@@ -180,7 +180,7 @@ fn chat(head: &ResponseHead, items: Vec<Value>, report: &mut Report) -> Value {
     json!({
         "id": head.id.as_deref().unwrap_or(NO_ID),
         "object": "chat.completion",
-        "created": head.created.unwrap_or(0),
+        "created": seconds(head),
         "model": head.model.as_deref().unwrap_or_default(),
         "choices": [{"index": 0, "message": message, "finish_reason": null}],
     })
@@ -252,18 +252,35 @@ fn add_head(api: Api, head: &ResponseHead, document: &mut Value, report: &mut Re
             }
         }
     }
-    match (head.created, created) {
-        (None, _) => {}
-        (Some(found), "") => report.lost(format!("time {found}"), created_at, why),
-        (Some(found), pointer) if matches!(api, Api::Responses | Api::Chat | Api::Mistral) => {
-            put(document, pointer, found);
+    let Some(found) = &head.created else { return };
+    let what = format!("time `{}`", found.text);
+    match created {
+        "" => report.lost(what, created_at, why),
+        pointer if matches!(api, Api::Responses | Api::Chat | Api::Mistral) => {
+            put(document, pointer, found.seconds);
+            if found.has_fraction() {
+                let why = "the target's times are complete seconds";
+                let how = format!("as {}", found.seconds);
+                report.preserved(what, created_at, why, how);
+            }
         }
-        (Some(found), pointer) => put(document, pointer, time::write(found)),
+        pointer => {
+            put(document, pointer, found.rfc3339());
+            if found.has_fraction() && !found.text.contains('T') {
+                let why = "the fraction of a second is not written";
+                report.preserved(what, created_at, why, format!("as {}", found.rfc3339()));
+            }
+        }
     }
+}
+
+fn seconds(head: &ResponseHead) -> u64 {
+    head.created.as_ref().map_or(0, |created| created.seconds)
 }
 
 fn add_finish(api: Api, head: &ResponseHead, document: &mut Value, report: &mut Report) {
     let (word, is_same) = finish::write(api, head.finish);
+    let is_same = is_same && (head.is_finish_exact || word == head.word);
     let written = word;
     match api {
         Api::Anthropic | Api::Invoke => {

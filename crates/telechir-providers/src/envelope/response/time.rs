@@ -4,8 +4,40 @@ use serde_json::Value;
 
 const DAY_SECONDS: u64 = 86_400;
 
-/// Seconds since 1970 from a number or a text.
-pub(super) fn read(value: &Value) -> Option<u64> {
+/// When a response was made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct CreationTime {
+    /// Since 1970.
+    pub(super) seconds: u64,
+    /// As the source writes it, without quotation marks.
+    pub(super) text: String,
+}
+
+impl CreationTime {
+    /// A time from a number or a text; none if it is written in another way.
+    pub(super) fn read(value: &Value) -> Option<Self> {
+        let seconds = read(value)?;
+        let text = value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned);
+        Some(Self { seconds, text })
+    }
+
+    /// Whether it has a part of a second.
+    pub(super) fn has_fraction(&self) -> bool {
+        self.text.contains('.')
+    }
+
+    /// As RFC 3339 in UTC.
+    pub(super) fn rfc3339(&self) -> String {
+        match self.text.contains('T') {
+            true => self.text.clone(),
+            false => write(self.seconds),
+        }
+    }
+}
+
+fn read(value: &Value) -> Option<u64> {
     if let Some(seconds) = value.as_u64() {
         return Some(seconds);
     }
@@ -59,8 +91,7 @@ fn days_in(year: u64, month: u64) -> u64 {
     }
 }
 
-/// The time as RFC 3339 in UTC.
-pub(super) fn write(seconds: u64) -> String {
+fn write(seconds: u64) -> String {
     let (mut days, clock) = (seconds / DAY_SECONDS, seconds % DAY_SECONDS);
     let mut year = 1970;
     while days >= 365 + u64::from(is_leap(year)) {

@@ -1,13 +1,11 @@
 //! Conversations with `generateContent`; the provider does not store them.
 
 use serde_json::{Map, Value, json};
-use telechir_protocol::UsageContent;
 
 use super::DIALECT;
 use super::envelope::CANDIDATES;
 use crate::chat_api::{ChatApi, Endpoint};
 use crate::google::images::ItemImages;
-use crate::google::member;
 use crate::history::prune;
 use crate::json::text_of;
 use crate::{Request, RequestOptions, StopReason};
@@ -71,7 +69,7 @@ impl ChatApi for GenerateChat {
         body: &Value,
         has_calls: bool,
         contents: &mut Vec<Value>,
-    ) -> (StopReason, UsageContent) {
+    ) -> StopReason {
         let none = Value::Null;
         let candidate = body.get(CANDIDATES).and_then(|all| all.get(0));
         let candidate = candidate.unwrap_or(&none);
@@ -86,7 +84,7 @@ impl ChatApi for GenerateChat {
             }
             contents.push(content);
         }
-        (stop(candidate, content.is_some(), has_calls), usage(body))
+        stop(candidate, content.is_some(), has_calls)
     }
 
     fn push_results(&self, answers: Vec<Value>, items: &mut Vec<Value>) {
@@ -155,24 +153,5 @@ fn stop(candidate: &Value, has_content: bool, has_calls: bool) -> StopReason {
                 format!("{reason}: {detail}")
             },
         },
-    }
-}
-
-fn usage(body: &Value) -> UsageContent {
-    let none = Map::new();
-    let usage = body
-        .get("usageMetadata")
-        .and_then(Value::as_object)
-        .unwrap_or(&none);
-    let count = |name: &str| member(usage, name).and_then(Value::as_u64);
-    let written = match (count("candidatesTokenCount"), count("thoughtsTokenCount")) {
-        (None, None) => None,
-        (output, thought) => Some(output.unwrap_or(0).saturating_add(thought.unwrap_or(0))),
-    };
-    UsageContent {
-        input_token_count: count("promptTokenCount"),
-        output_token_count: written,
-        total_token_count: count("totalTokenCount"),
-        ..UsageContent::default()
     }
 }

@@ -1,54 +1,32 @@
 //! Encodes a history as contents. Contents from this dialect stay unchanged; others are encoded,
 //! with results where the API requires them.
 
-use std::collections::HashMap;
-
 use serde_json::{Map, Value};
-use telechir_protocol::{CallId, Content, Message, Role, SafetyCheck, Size, ToolResult};
+use telechir_protocol::{Message, Role};
 
 use super::DIALECT;
-use super::encode_part::{call_parts, called, plain, response, responses, unchanged};
+use super::encode_part::Parts;
 use super::envelope::{ALONE, CANDIDATES, CONTENTS, INSTRUCTIONS, PART, PARTS};
-use crate::google::context::{self, GoogleContext};
-use crate::google::encode_action::GoogleActionEncoder;
-use crate::google::encode_call::{self, EncodedFunctionCall, FunctionCallEncoder};
-use crate::google::encoded_calls::EncodedCalls;
-use crate::google::functions::FunctionVocabulary;
-use crate::google::tool_result;
-use crate::google::turns::{self, AuthoredTurn, TurnAuthor, TurnEntry};
+use crate::google::call_encoder::{CallEncoder, CallForm as _, unchanged};
+use crate::google::context::GoogleContext;
+use crate::google::turns::{self, AuthoredTurn, TurnAuthor, TurnEntry, own_around};
 use crate::google::{PLACEHOLDER, member};
-use crate::history::turns::{call_id, result_of, results};
-use crate::{EncodeError, Envelope, History, Report};
+use crate::{Envelope, History, Report};
 
 /// Encodes a history in its envelope, or as a list of contents.
-pub(super) fn write_history(history: &History) -> Result<(Value, Report), EncodeError> {
+pub(super) fn write_history(history: &History) -> (Value, Report) {
     let envelope = OwnEnvelope::of(&history.envelope);
     let mut report = Report::default();
     let (system, messages) = instructions(history, &envelope);
     let tools = envelope.rest.and_then(|rest| member(rest, "tools"));
-    let mut writer = ContentsWriter {
-        context: GoogleContext::of_functions(context::declared(tools)),
-        results: results(&history.messages),
-        calls: EncodedCalls::default(),
-        image: None,
-        report: Report::default(),
-    };
-    turns::report_foreign_envelope(&history.envelope, DIALECT, &mut report);
+    let mut encoder = CallEncoder::new(history, tools);
     let first = history.messages.len() - messages.len();
-    turns::report_instructions(messages, first, &mut report);
-    let turns = turns::turns(messages, first, own_around, &mut report);
-    let mut contents = Vec::new();
-    for turn in &turns {
-        contents.extend(writer.turn(turn));
-    }
-    report.absorb(writer.report);
+    let turns = turns::turns(history, first, DIALECT, &mut report);
+    let contents = turns.iter().filter_map(|turn| content(turn, &mut encoder));
+    let contents = contents.collect();
+    report.absorb(encoder.report);
     let document = envelope.close(contents, system, &mut report);
-    Ok((document, report))
-}
-
-fn own_around(message: &Message) -> Option<&Value> {
-    let raw = message.meta.raw_representation.as_ref()?;
-    (raw.dialect == DIALECT && raw.json().is_object()).then_some(raw.json())
+    (document, report)
 }
 
 /// The history's envelope, if it is of this dialect.
@@ -117,7 +95,7 @@ fn instructions<'a>(
     if around.member != Some(CONTENTS) || !is_system {
         return (None, messages);
     }
-    let mut content = own_around(first)
+    let mut content = own_around(first, DIALECT)
         .and_then(Value::as_object)
         .cloned()
         .unwrap_or_default();
@@ -127,10 +105,8 @@ fn instructions<'a>(
         .contents
         .iter()
         .flat_map(|content| {
-            unchanged(content, &context).unwrap_or_else(|| {
-                plain(content, "messages[0]", &mut ignored)
-                    .into_iter()
-                    .collect()
+            unchanged::<Parts>(content, &context).unwrap_or_else(|| {
+                Vec::from_iter(Parts::plain(content, "messages[0]", &mut ignored))
             })
         })
         .collect();
@@ -138,122 +114,44 @@ fn instructions<'a>(
     (Some(content.into()), rest)
 }
 
-struct ContentsWriter<'a> {
-    context: GoogleContext,
-    results: HashMap<&'a CallId, &'a Content>,
-    /// How each call was encoded.
-    calls: EncodedCalls,
-    /// The size of the newest image.
-    image: Option<Size>,
-    report: Report,
-}
-
-impl ContentsWriter<'_> {
-    fn turn(&mut self, turn: &AuthoredTurn<'_>) -> Option<Value> {
-        let mut parts: Vec<Value> = Vec::new();
-        for entry in &turn.entries {
-            match entry {
-                TurnEntry::Content(content, location) => {
-                    let is_first = !parts.iter().any(is_call);
-                    let unchanged_parts = self.unchanged_parts(content);
-                    let is_made_here = unchanged_parts.is_none();
-                    let mut encoded =
-                        unchanged_parts.unwrap_or_else(|| self.content(content, location));
-                    if is_first && is_made_here {
-                        sign(&mut encoded);
+/// The content of a turn; `None` if nothing of it can be encoded.
+fn content<'a>(turn: &AuthoredTurn<'a>, encoder: &mut CallEncoder<'a>) -> Option<Value> {
+    let mut parts: Vec<Value> = Vec::new();
+    let mut has_call = false;
+    for entry in &turn.entries {
+        let encoded = match entry {
+            TurnEntry::Content(content, location) => {
+                encoder.see(content);
+                match encoder.unchanged::<Parts>(content) {
+                    Some(unchanged) => unchanged,
+                    None => {
+                        let mut encoded = encoder.encode::<Parts>(content, location);
+                        if !has_call {
+                            sign(&mut encoded);
+                        }
+                        encoded
                     }
-                    parts.append(&mut encoded);
                 }
-                TurnEntry::Missing(call) => parts.extend(self.missing(call)),
             }
-        }
-        let mut content = match turn.around {
-            Some(Value::Object(around)) => around.clone(),
-            _ if parts.is_empty() => return None,
-            _ => {
-                let role = if turn.author == TurnAuthor::Model {
-                    "model"
-                } else {
-                    "user"
-                };
-                Map::from_iter([("role".to_owned(), Value::from(role))])
-            }
+            TurnEntry::Missing(call) => encoder.missing::<Parts>(call),
         };
-        content.insert("parts".to_owned(), parts.into());
-        Some(content.into())
+        has_call |= encoded.iter().any(is_call);
+        parts.extend(encoded);
     }
-
-    fn unchanged_parts(&mut self, content: &Content) -> Option<Vec<Value>> {
-        self.see(content);
-        let parts = unchanged(content, &self.context)?;
-        if call_id(content).is_some() {
-            self.note(content, called(&parts, content));
+    let mut content = match turn.around {
+        Some(Value::Object(around)) => around.clone(),
+        _ if parts.is_empty() => return None,
+        _ => {
+            let role = if turn.author == TurnAuthor::Model {
+                "model"
+            } else {
+                "user"
+            };
+            Map::from_iter([("role".to_owned(), Value::from(role))])
         }
-        Some(parts)
-    }
-
-    fn content(&mut self, content: &Content, location: &str) -> Vec<Value> {
-        if call_id(content).is_some() || matches!(content, Content::FunctionCall(_)) {
-            return self.call(content, location);
-        }
-        if let Some(result) = result_of(content) {
-            return self.result(&result, location);
-        }
-        plain(content, location, &mut self.report)
-            .into_iter()
-            .collect()
-    }
-
-    fn call(&mut self, content: &Content, location: &str) -> Vec<Value> {
-        let result = call_id(content).and_then(|id| self.results.get(&id).copied());
-        let acknowledged: &[SafetyCheck] = match result {
-            Some(Content::ComputerResult(result)) => &result.acknowledged_safety_checks,
-            _ => &[],
-        };
-        let coming = || result.and_then(turns::image_size);
-        let action_encoder = GoogleActionEncoder {
-            vocabulary: FunctionVocabulary::Current,
-            image: self.image.or_else(coming),
-        };
-        let mut encoder = FunctionCallEncoder {
-            action_encoder,
-            acknowledged,
-            report: &mut self.report,
-        };
-        let encoded = encode_call::write(content, &mut encoder, location);
-        let parts = call_parts(content, &encoded);
-        self.note(content, encoded);
-        parts
-    }
-
-    fn note(&mut self, content: &Content, encoded: Vec<EncodedFunctionCall>) {
-        self.context.note_encoded(content, &encoded);
-        self.calls.note(content, encoded);
-    }
-
-    fn result(&mut self, result: &ToolResult, location: &str) -> Vec<Value> {
-        let encoded = self
-            .calls
-            .calls_of_result(result, location, &mut self.report);
-        if encoded.is_empty() {
-            return Vec::new();
-        }
-        responses(&encoded, result, &mut self.report)
-    }
-
-    /// Encodes an error response for a call without a result.
-    fn missing(&mut self, call: &Content) -> Vec<Value> {
-        let encoded = self.calls.calls_without_result(call, &mut self.report);
-        encoded
-            .iter()
-            .map(|encoded| response(encoded, tool_result::unknown(call), &mut self.report))
-            .collect()
-    }
-
-    /// Records the size of the newest image, which pixels refer to.
-    fn see(&mut self, content: &Content) {
-        self.image = turns::image_size(content).or(self.image);
-    }
+    };
+    content.insert("parts".to_owned(), parts.into());
+    Some(content.into())
 }
 
 fn is_call(part: &Value) -> bool {

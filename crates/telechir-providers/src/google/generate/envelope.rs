@@ -3,16 +3,14 @@
 use std::collections::VecDeque;
 
 use serde_json::{Map, Value};
-use telechir_protocol::{
-    CallId, Content, ErrorContent, Message, Meta, ModelTurn, Raw, Role, UsageContent,
-};
+use telechir_protocol::{CallId, Content, ErrorContent, Message, Meta, ModelTurn, Role};
 
 use super::decode_part::{self, DATA, own_id};
 use super::{DIALECT, stream};
 use crate::google::context::{self, GoogleContext};
-use crate::google::{PROVIDER, generated_id, member, snake, split_calls, text};
+use crate::google::{self, PROVIDER, generated_id, member, provider_error, split_calls, text};
 use crate::history::turns::call_id;
-use crate::json::raw;
+use crate::json::{names_of, raw};
 use crate::{DecodeError, Envelope, History, Report};
 
 /// Envelope fields for a document that is one content, a list of parts, or one part.
@@ -71,11 +69,7 @@ struct ParsedContents {
 }
 
 fn wrong(problem: impl Into<String>) -> DecodeError {
-    DecodeError::WrongShape {
-        dialect: DIALECT,
-        problem: problem.into(),
-        looks_like: None,
-    }
+    DecodeError::wrong_shape(DIALECT, problem)
 }
 
 fn alone(member: &'static str, content: Value) -> ParsedContents {
@@ -103,7 +97,7 @@ fn parts_alone(parts: Vec<Value>, member: &'static str) -> ParsedContents {
     let answers = parts
         .iter()
         .filter_map(Value::as_object)
-        .any(|part| crate::google::member(part, "functionResponse").is_some());
+        .any(|part| google::member(part, "functionResponse").is_some());
     let role = if answers { "user" } else { "model" };
     let mut content = Map::new();
     content.insert("role".to_owned(), role.into());
@@ -168,15 +162,13 @@ fn object(mut rest: Map<String, Value>) -> Result<ParsedContents, DecodeError> {
     if rest.contains_key("parts") || rest.contains_key("role") {
         return Ok(alone(ALONE, rest.into()));
     }
+    let names = names_of(&rest);
     let object = Value::Object(rest);
     if is_part(&object) {
         return Ok(parts_alone(vec![object], PART));
     }
-    let names = object.as_object().into_iter().flatten().take(6);
-    let names: Vec<&str> = names.map(|(name, _)| name.as_str()).collect();
-    let names = names.join("`, `");
     Err(wrong(format!(
-        "expected `candidates`, `contents` or `parts`, found `{names}`"
+        "expected `candidates`, `contents` or `parts`, found {names}"
     )))
 }
 
@@ -206,14 +198,6 @@ fn response(mut rest: Map<String, Value>) -> Result<ParsedContents, DecodeError>
 
 fn has_parts(content: &Value) -> bool {
     content.get("parts").is_some_and(Value::is_array)
-}
-
-fn provider_error(error: &Map<String, Value>) -> DecodeError {
-    let detail = text(error, "message").unwrap_or("no message");
-    let code = error.get("code").map(Value::to_string);
-    let status = text(error, "status").map(str::to_owned).or(code);
-    let message = status.map_or_else(|| detail.to_owned(), |status| format!("{status}: {detail}"));
-    DecodeError::ProviderError { message }
 }
 
 /// Rejects documents of other dialects that have fields with the same names.
@@ -432,26 +416,17 @@ fn ended(rest: &Map<String, Value>) -> Option<Content> {
     error(message, reason, None)
 }
 
-/// The tokens of a response; reasoning tokens count as output.
+/// The tokens of a response, with the model and the response's id.
 fn cost(usage: &Map<String, Value>, rest: &Map<String, Value>) -> Content {
-    let count = |name: &str| member(usage, name).and_then(Value::as_u64);
-    let written = match (count("candidatesTokenCount"), count("thoughtsTokenCount")) {
-        (None, None) => None,
-        (output, thought) => Some(output.unwrap_or(0).saturating_add(thought.unwrap_or(0))),
-    };
-    let mut meta = Meta {
-        raw_representation: Some(Raw::new(DIALECT, Value::Object(usage.clone()))),
-        ..Meta::default()
-    };
-    for name in ["modelVersion", "responseId"] {
-        if let Some(value) = text(rest, name) {
-            meta.set_property(PROVIDER, &snake(name), value.into());
-        }
-    }
-    Content::Usage(UsageContent {
-        input_token_count: count("promptTokenCount"),
-        output_token_count: written,
-        total_token_count: count("totalTokenCount"),
-        meta,
-    })
+    let names = [
+        "promptTokenCount",
+        "candidatesTokenCount",
+        "thoughtsTokenCount",
+        "totalTokenCount",
+    ];
+    let properties = [
+        ("model_version", text(rest, "modelVersion")),
+        ("response_id", text(rest, "responseId")),
+    ];
+    google::usage(DIALECT, usage, names, properties)
 }

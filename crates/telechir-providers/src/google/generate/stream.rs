@@ -10,7 +10,7 @@ use super::partial_args;
 use crate::StreamError;
 use crate::google::json_stream::JsonStream;
 use crate::google::{member, text};
-use crate::precision::RoundedNumbers;
+use crate::precision::ParsingLosses;
 use crate::stream::{CallDelta, Delta, EventAssembler, SseDecoder, StreamDecoder};
 
 /// Decodes chunks in either framing.
@@ -19,7 +19,7 @@ pub(super) enum ChunkDecoder {
     /// Only white space was received.
     #[default]
     Unknown,
-    Events(Box<SseDecoder<ChunkMerger>>),
+    Events(Box<dyn StreamDecoder>),
     Json(JsonStream, Box<ChunkMerger>),
 }
 
@@ -30,7 +30,7 @@ impl StreamDecoder for ChunkDecoder {
             *self = match bytes.first() {
                 None => return Ok(Vec::new()),
                 Some(b'[' | b'{') => Self::Json(JsonStream::default(), Box::default()),
-                Some(_) => Self::Events(Box::new(SseDecoder::new(ChunkMerger::default()))),
+                Some(_) => Self::Events(SseDecoder::<ChunkMerger>::boxed()),
             };
         }
         match self {
@@ -46,21 +46,15 @@ impl StreamDecoder for ChunkDecoder {
         }
     }
 
-    fn finish(self: Box<Self>, rounded: &mut RoundedNumbers) -> Result<Value, StreamError> {
+    fn finish(self: Box<Self>, rounded: &mut ParsingLosses) -> Result<Value, StreamError> {
         match *self {
-            Self::Unknown => Err(truncated("no data was received")),
+            Self::Unknown => Err(StreamError::truncated("no data was received")),
             Self::Events(events) => events.finish(rounded),
             Self::Json(pieces, merged) => {
                 pieces.finish(rounded)?;
                 merged.finish(rounded)
             }
         }
-    }
-}
-
-fn truncated(missing: &str) -> StreamError {
-    StreamError::Truncated {
-        missing: missing.to_owned(),
     }
 }
 
@@ -71,7 +65,7 @@ pub(super) fn merged(chunks: Vec<Value>) -> Result<Value, StreamError> {
         merged.event(None, chunk)?;
     }
     // The caller reports rounded numbers for the document that contains the chunks.
-    merged.finish(&mut RoundedNumbers::default())
+    merged.finish(&mut ParsingLosses::default())
 }
 
 /// Merges chunks into a response.
@@ -135,7 +129,7 @@ impl EventAssembler for ChunkMerger {
         Ok(deltas)
     }
 
-    fn finish(self, _: &mut RoundedNumbers) -> Result<Value, StreamError> {
+    fn finish(self, _: &mut ParsingLosses) -> Result<Value, StreamError> {
         let Self {
             mut members,
             candidates,
@@ -147,7 +141,7 @@ impl EventAssembler for ChunkMerger {
         let ended = |candidate: &Candidate| text(&candidate.members, "finishReason").is_some();
         let is_ended = !candidates.is_empty() && candidates.values().all(ended);
         if !is_blocked && !is_ended {
-            return Err(truncated("the chunk with the finish reason"));
+            return Err(StreamError::truncated("the chunk with the finish reason"));
         }
         if !candidates.is_empty() {
             let values = candidates
@@ -162,10 +156,7 @@ impl EventAssembler for ChunkMerger {
 
 impl ChunkMerger {
     fn bad(&self, problem: &str) -> StreamError {
-        StreamError::BadEvent {
-            number: self.chunks,
-            problem: problem.to_owned(),
-        }
+        StreamError::bad_event(self.chunks, problem)
     }
 
     fn candidate(&mut self, candidate: Value) -> Result<Vec<Delta>, StreamError> {
@@ -174,10 +165,7 @@ impl ChunkMerger {
         };
         let index = candidate.get("index").and_then(Value::as_u64).unwrap_or(0);
         let number = self.chunks;
-        let bad = |problem: &str| StreamError::BadEvent {
-            number,
-            problem: problem.to_owned(),
-        };
+        let bad = |problem: &str| StreamError::bad_event(number, problem);
         if self.candidates.len() == MAX_CANDIDATES && !self.candidates.contains_key(&index) {
             return Err(bad("it has too many candidates"));
         }

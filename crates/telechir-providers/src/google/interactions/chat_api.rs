@@ -1,9 +1,7 @@
 //! Conversations with Interactions; the provider is asked not to store them.
 
 use serde_json::{Map, Value, json};
-use telechir_protocol::UsageContent;
 
-use super::envelope::counts;
 use crate::chat_api::{ChatApi, Endpoint};
 use crate::google::images::ItemImages;
 use crate::history::prune;
@@ -74,12 +72,10 @@ impl ChatApi for InteractionsChat {
         response: &Value,
         has_calls: bool,
         items: &mut Vec<Value>,
-    ) -> (StopReason, UsageContent) {
+    ) -> StopReason {
         let steps = response.get("steps").and_then(Value::as_array);
         items.extend(steps.into_iter().flatten().cloned());
-        let usage = response.get("usage").and_then(Value::as_object);
-        let usage = usage.map(counts).unwrap_or_default();
-        (stop(response, has_calls), usage)
+        stop(response, has_calls)
     }
 
     fn endpoint(&self) -> Endpoint {

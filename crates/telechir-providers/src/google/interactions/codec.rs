@@ -1,80 +1,28 @@
 //! The codec of `google-interactions`.
 
-use serde_json::Value;
-use telechir_protocol::{AnsweredTurn, ModelTurn, Size};
-
-use super::{DIALECT, chat_api, encode, encode_step, envelope, stream};
-use crate::chat_api::ChatApi;
+use super::encode_step::Steps;
+use super::{DIALECT, chat_api, encode, envelope, stream};
 use crate::codec::Codec;
 use crate::generated_images::ImagesOfModel;
 use crate::google::declare::{DeclarationStyle, declare};
-use crate::google::media;
-use crate::stream::{SseDecoder, StreamDecoder};
-use crate::{
-    Declaration, DecodeError, EncodeError, EncodedReply, History, Report, ScreenshotWhen, ToolOffer,
-};
+use crate::google::{call_encoder, media};
+use crate::stream::SseDecoder;
 
 /// The codec of `google-interactions`.
-pub(crate) struct Interactions;
-
-impl Codec for Interactions {
-    fn name(&self) -> &'static str {
-        DIALECT
-    }
-
-    fn images_of_model(&self) -> ImagesOfModel {
-        ImagesOfModel::PlainOnly
-    }
-
-    fn accepts_results_of_one_id(&self) -> bool {
-        true
-    }
-
-    fn decode_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {
-        envelope::read_response(document)
-    }
-
-    fn decode_history(&self, document: Value) -> Result<(History, Report), DecodeError> {
-        envelope::read_history(document)
-    }
-
-    fn encode_results(&self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
-        Ok(encode_step::write_answers(turn))
-    }
-
-    fn encode_history(&self, history: &History) -> Result<(Value, Report), EncodeError> {
-        Ok(encode::write_history(history))
-    }
-
-    fn declare(&self, offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {
-        declare(offer, DeclarationStyle::Steps)
-    }
-
-    fn screenshot_size(&self, _model: Option<&str>, size: Size) -> Size {
-        media::screenshot_size(size)
-    }
-
-    fn max_image_base64(&self) -> usize {
-        media::MAX_IMAGE_BASE64
-    }
-
-    /// Only PNG is known to work in a `function_result`.
-    fn accepts_webp(&self) -> bool {
-        false
-    }
-
-    /// Every result of a computer call needs a screenshot.
-    fn screenshot_when(&self) -> ScreenshotWhen {
-        ScreenshotWhen::EveryCall
-    }
-
-    fn stream_decoder(&self) -> Option<Box<dyn StreamDecoder>> {
-        Some(Box::new(SseDecoder::new(
-            stream::InteractionBuilder::default(),
-        )))
-    }
-
-    fn chat_api(&self) -> Option<&'static dyn ChatApi> {
-        Some(&chat_api::InteractionsChat)
-    }
-}
+pub(crate) static CODEC: Codec = Codec {
+    name: DIALECT,
+    raw_dialect: DIALECT,
+    understands: &[DIALECT],
+    images_of_model: ImagesOfModel::PlainOnly,
+    holds_neutral_contents: false,
+    accepts_results_of_one_id: true,
+    id_field_of_unknown_calls: Some("id"),
+    decode_response: envelope::read_response,
+    decode_history: envelope::read_history,
+    encode_results: |turn| Ok(call_encoder::encode_results::<Steps>(turn)),
+    encode_history: |history| Ok(encode::write_history(history)),
+    declare: |offer, refuse| declare(offer, DeclarationStyle::Steps, refuse),
+    screenshots: media::SCREENSHOTS,
+    stream_decoder: Some(SseDecoder::<stream::InteractionBuilder>::boxed),
+    chat_api: Some(&chat_api::InteractionsChat),
+};

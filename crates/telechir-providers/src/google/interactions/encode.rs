@@ -1,24 +1,16 @@
 //! Encodes a history as steps. Contents from this dialect stay unchanged; others are encoded, with
 //! results where the API requires them.
 
-use std::collections::HashMap;
-
 use serde_json::{Map, Value, json};
-use telechir_protocol::{CallId, Content, Message, Role, SafetyCheck, Size, ToolResult};
+use telechir_protocol::{Content, Message, Role};
 
 use super::DIALECT;
 use super::content;
-use super::encode_step::{call_steps, called, plain, result_step, results, unchanged};
+use super::encode_step::Steps;
 use super::envelope::{ALONE, INPUT, INSTRUCTIONS, STEPS, input_form};
-use crate::google::context::{self, GoogleContext};
-use crate::google::encode_action::GoogleActionEncoder;
-use crate::google::encode_call::{self, EncodedFunctionCall, FunctionCallEncoder};
-use crate::google::encoded_calls::EncodedCalls;
-use crate::google::functions::FunctionVocabulary;
-use crate::google::tool_result;
+use crate::google::PLACEHOLDER;
+use crate::google::call_encoder::CallEncoder;
 use crate::google::turns::{self, AuthoredTurn, TurnAuthor, TurnEntry};
-use crate::google::{PLACEHOLDER, text};
-use crate::history::turns::{call_id, result_of};
 use crate::json::text_of;
 use crate::{History, Report};
 
@@ -29,32 +21,21 @@ pub(super) fn write_history(history: &History) -> (Value, Report) {
     let (system, messages) = instructions(history, around.map(|(member, _)| member));
     let tools = around.and_then(|(_, rest)| rest.get("tools"));
     let mut writer = StepsWriter {
-        context: GoogleContext::of_functions(context::declared(tools)),
-        results: crate::history::turns::results(&history.messages),
-        calls: EncodedCalls::default(),
-        image: None,
-        report: Report::default(),
+        encoder: CallEncoder::new(history, tools),
         steps: Vec::new(),
         pending: Vec::new(),
     };
-    turns::report_foreign_envelope(&history.envelope, DIALECT, &mut report);
     let first = history.messages.len() - messages.len();
-    turns::report_instructions(messages, first, &mut report);
-    for turn in turns::turns(messages, first, own_around, &mut report) {
+    for turn in turns::turns(history, first, DIALECT, &mut report) {
         writer.turn(&turn);
     }
     let steps = writer.steps;
-    report.absorb(writer.report);
+    report.absorb(writer.encoder.report);
     let document = match around {
         Some((member, rest)) => close(member, rest, steps, system),
         None => steps.into(),
     };
     (document, report)
-}
-
-fn own_around(message: &Message) -> Option<&Value> {
-    let raw = message.meta.raw_representation.as_ref()?;
-    (raw.dialect == DIALECT && raw.json().is_object()).then_some(raw.json())
 }
 
 fn close(
@@ -122,20 +103,14 @@ fn instructions<'a>(history: &'a History, member: Option<&str>) -> (Option<Strin
 }
 
 struct StepsWriter<'a> {
-    context: GoogleContext,
-    results: HashMap<&'a CallId, &'a Content>,
-    /// How each call was encoded.
-    calls: EncodedCalls,
-    /// The size of the newest image.
-    image: Option<Size>,
-    report: Report,
+    encoder: CallEncoder<'a>,
     steps: Vec<Value>,
     /// Contents for the next input or output step.
     pending: Vec<Value>,
 }
 
-impl StepsWriter<'_> {
-    fn turn(&mut self, turn: &AuthoredTurn<'_>) {
+impl<'a> StepsWriter<'a> {
+    fn turn(&mut self, turn: &AuthoredTurn<'a>) {
         let start = self.steps.len();
         let kind = if turn.author == TurnAuthor::Model {
             "model_output"
@@ -145,7 +120,7 @@ impl StepsWriter<'_> {
         for entry in &turn.entries {
             match entry {
                 TurnEntry::Content(content, location) => {
-                    self.image = turns::image_size(content).or(self.image);
+                    self.encoder.see(content);
                     if let Some(contents) =
                         self.step_content(content, location, turn.around.is_some())
                     {
@@ -158,10 +133,7 @@ impl StepsWriter<'_> {
                     let steps = self.content(content, location, start);
                     self.steps.extend(steps);
                 }
-                TurnEntry::Missing(call) => {
-                    let steps = self.missing(call);
-                    self.steps.extend(steps);
-                }
+                TurnEntry::Missing(call) => self.steps.extend(self.encoder.missing::<Steps>(call)),
             }
         }
         match turn.around.and_then(Value::as_object) {
@@ -193,7 +165,7 @@ impl StepsWriter<'_> {
     ) -> Option<Value> {
         match content {
             Content::Text(_) | Content::Data(_) | Content::Uri(_) | Content::HostedFile(_) => {
-                content::write(content, location, &mut self.report)
+                content::write(content, location, &mut self.encoder.report)
             }
             Content::Other(other) if is_within => {
                 Some(Value::Object(content::passed_on(other).clone()))
@@ -202,84 +174,27 @@ impl StepsWriter<'_> {
         }
     }
 
-    fn content(&mut self, content: &Content, location: &str, start: usize) -> Vec<Value> {
+    fn content(&mut self, content: &'a Content, location: &str, start: usize) -> Vec<Value> {
         if matches!(content, Content::HostedFile(_)) {
             return Vec::new();
         }
-        if let Some(steps) = unchanged(content, &self.context) {
-            if call_id(content).is_some() {
-                self.note(content, called(&steps));
-            }
+        if let Some(steps) = self.encoder.unchanged::<Steps>(content) {
             return steps;
         }
-        if call_id(content).is_some() || matches!(content, Content::FunctionCall(_)) {
-            return self.call(content, location, start);
+        let mut steps = self.encoder.encode::<Steps>(content, location);
+        if steps.first().is_some_and(is_call) && self.is_unsigned(start) {
+            steps.insert(0, json!({"type": "thought", "signature": PLACEHOLDER}));
         }
-        if let Some(result) = result_of(content) {
-            return self.result(&result, location);
-        }
-        plain(content, location, &mut self.report)
-            .into_iter()
-            .collect()
-    }
-
-    fn call(&mut self, content: &Content, location: &str, start: usize) -> Vec<Value> {
-        let result = call_id(content).and_then(|id| self.results.get(&id).copied());
-        let acknowledged: &[SafetyCheck] = match result {
-            Some(Content::ComputerResult(result)) => &result.acknowledged_safety_checks,
-            _ => &[],
-        };
-        let action_encoder = GoogleActionEncoder {
-            vocabulary: FunctionVocabulary::Current,
-            image: self.image.or_else(|| result.and_then(turns::image_size)),
-        };
-        let mut encoder = FunctionCallEncoder {
-            action_encoder,
-            acknowledged,
-            report: &mut self.report,
-        };
-        let encoded = encode_call::write(content, &mut encoder, location);
-        let mut steps = call_steps(content, &encoded);
-        if self.is_unsigned(start) && !steps.is_empty() {
-            let placeholder = json!({"type": "thought", "signature": PLACEHOLDER});
-            steps.insert(0, placeholder);
-        }
-        self.note(content, encoded);
         steps
     }
 
     /// Whether no thought or call precedes in this turn: the first call needs a signature.
     fn is_unsigned(&self, start: usize) -> bool {
-        self.steps[start..]
-            .iter()
-            .filter_map(Value::as_object)
-            .all(|step| {
-                let is_signed = step.contains_key("signature");
-                !is_signed && text(step, "type") != Some("function_call")
-            })
+        let is_signed = |step: &Value| step.get("signature").is_some() || is_call(step);
+        !self.steps[start..].iter().any(is_signed)
     }
+}
 
-    fn note(&mut self, content: &Content, encoded: Vec<EncodedFunctionCall>) {
-        self.context.note_encoded(content, &encoded);
-        self.calls.note(content, encoded);
-    }
-
-    fn result(&mut self, result: &ToolResult, location: &str) -> Vec<Value> {
-        let encoded = self
-            .calls
-            .calls_of_result(result, location, &mut self.report);
-        if encoded.is_empty() {
-            return Vec::new();
-        }
-        results(&encoded, result, &mut self.report)
-    }
-
-    /// Encodes an error result for a call without a result.
-    fn missing(&mut self, call: &Content) -> Vec<Value> {
-        let encoded = self.calls.calls_without_result(call, &mut self.report);
-        encoded
-            .iter()
-            .map(|encoded| result_step(encoded, tool_result::unknown(call), None, &mut self.report))
-            .collect()
-    }
+fn is_call(step: &Value) -> bool {
+    text_of(step, "type") == "function_call"
 }

@@ -1,92 +1,144 @@
-//! Encodes contents as steps, and the results of a turn.
+//! Encodes contents as steps.
 
 use serde_json::{Map, Value, json};
 use telechir_protocol::{
-    AnsweredTurn, Content, HostedCall, ReasoningContent, ToolResult, UnknownContent,
+    CallId, Content, HostedCall, Meta, ReasoningContent, ToolResult, UnknownContent,
 };
 
 use super::DIALECT;
 use super::content::{of_media, passed_on};
 use super::decode_step::{self, FORM, restore_fields};
-use super::envelope::is_placeholder;
+use super::envelope;
+use crate::Report;
+use crate::google::call_encoder::{CallForm, is_own_reasoning, label};
 use crate::google::context::GoogleContext;
-use crate::google::encode_call::{self, EncodedFunctionCall};
-use crate::google::generate::content_of;
+use crate::google::encode_call::EncodedFunctionCall;
 use crate::google::media::hosted_text;
-use crate::google::tool_result::{self, ACKNOWLEDGED, FunctionResponse};
-use crate::google::{PROVIDER, split_calls, text};
-use crate::history::turns::meta_of;
-use crate::{EncodedReply, Report};
+use crate::google::tool_result::{ACKNOWLEDGED, FunctionResponse};
+use crate::google::{PROVIDER, text};
 
-/// Encodes the results of a turn as the steps of the next input, in the order of the calls.
-pub(super) fn write_answers(turn: &AnsweredTurn) -> EncodedReply {
-    let mut reply = EncodedReply::default();
-    for (call, result) in turn.pairs() {
-        let content = content_of(&call);
-        let encoded = function_calls(&content, result);
-        reply
-            .items
-            .extend(results(&encoded, result, &mut reply.report));
+/// Steps. Texts and images are not steps by themselves.
+pub(super) struct Steps;
+
+impl CallForm for Steps {
+    const DIALECT: &'static str = DIALECT;
+
+    fn passed_on(other: &UnknownContent) -> Option<&Map<String, Value>> {
+        own(other)
     }
-    tool_result::note_unacknowledged(turn, &mut reply.report);
-    reply
-}
 
-/// The function calls of the model; for a call of another dialect, the ones it would be encoded as.
-fn function_calls(content: &Content, result: &ToolResult) -> Vec<EncodedFunctionCall> {
-    if let Some(steps) = unchanged(content, &GoogleContext::default()) {
-        return called(&steps);
+    fn read(json: &Map<String, Value>, _id: &CallId, context: &GoogleContext) -> Option<Content> {
+        is_step(json).then(|| decode_step::read(json, context).contents.pop())?
     }
-    encode_call::write_again(content, result)
-}
 
-/// The function calls in unchanged steps.
-pub(super) fn called(steps: &[Value]) -> Vec<EncodedFunctionCall> {
-    let stands = |step: &&Value| !step.as_object().is_some_and(is_placeholder);
-    let calls: Vec<&Value> = steps.iter().filter(stands).collect();
-    let count = calls.len();
-    let call = |(at, step): (usize, &Value)| {
-        let step = step.as_object()?;
-        Some(EncodedFunctionCall {
-            id: text(step, "id")?.into(),
-            name: text(step, "name").unwrap_or_default().to_owned(),
-            args: Value::Null,
-            action: (count > 1).then_some(at),
-        })
-    };
-    calls.into_iter().enumerate().filter_map(call).collect()
-}
-
-/// The original steps of a content, if it still means the same. Texts and images are not steps by
-/// themselves.
-pub(super) fn unchanged(content: &Content, context: &GoogleContext) -> Option<Vec<Value>> {
-    if let Content::Other(other) = content {
-        return own(other).map(|step| vec![Value::Object(step.clone())]);
+    fn is_placeholder(json: &Map<String, Value>) -> bool {
+        envelope::is_placeholder(json)
     }
-    let raw = content
-        .meta()?
-        .raw_representation
-        .as_ref()
-        .filter(|raw| raw.dialect == DIALECT)?;
-    let read = |step: &Value| decode_step::read(step.as_object()?, context).contents.pop();
-    let stands = |step: &&Value| !step.as_object().is_some_and(is_placeholder);
-    match raw.json() {
-        Value::Object(json) if is_step(json) => {
-            (read(raw.json()).as_ref() == Some(content)).then(|| vec![raw.json().clone()])
-        }
-        Value::Array(steps) => {
-            let read: Option<Vec<Content>> = steps.iter().filter(stands).map(read).collect();
-            let mut joined = split_calls::join(read?);
-            // Joined parts keep all their steps.
-            if let [only] = joined.as_mut_slice()
-                && let Some(meta) = only.meta_mut()
-            {
-                meta.raw_representation = Some(raw.clone());
+
+    fn function_call(json: &Map<String, Value>) -> Option<(Option<&str>, &str)> {
+        let id = text(json, "id")?;
+        Some((Some(id), text(json, "name").unwrap_or_default()))
+    }
+
+    fn calls(content: &Content, encoded: &[EncodedFunctionCall]) -> Vec<Value> {
+        let write = |encoded: &EncodedFunctionCall| {
+            let mut step = json!({
+                "type": "function_call",
+                "id": encoded.id.as_str(),
+                "name": encoded.name,
+                "arguments": encoded.args,
+            });
+            if let Some(meta) = content.meta() {
+                restore_fields(&mut step, meta);
             }
-            (joined.as_slice() == std::slice::from_ref(content)).then(|| steps.clone())
-        }
-        _ => None,
+            step
+        };
+        encoded.iter().map(write).collect()
     }
+
+    fn result(
+        encoded: &EncodedFunctionCall,
+        response: FunctionResponse,
+        meta: &Meta,
+        report: &mut Report,
+    ) -> Value {
+        let form = meta.property(PROVIDER, FORM).and_then(Value::as_str);
+        let mut step = result_step(encoded, response, form, report);
+        let has_flag = meta.property(PROVIDER, "is_error").is_some();
+        if has_flag && step.get("is_error").is_none() {
+            step["is_error"] = false.into();
+        }
+        restore_fields(&mut step, meta);
+        step
+    }
+
+    fn own_result(call: &Content, result: &ToolResult, report: &mut Report) -> Option<Vec<Value>> {
+        Some(tool_search_results(
+            id_of_tool_search(call)?,
+            result,
+            report,
+        ))
+    }
+
+    fn plain(content: &Content, location: &str, report: &mut Report) -> Option<Value> {
+        let mut step = match content {
+            Content::Reasoning(reasoning) => thought(reasoning, location, report)?,
+            Content::CommandCall(call) => code_call(call, location, report),
+            Content::CommandResult(result) => code_result(result, location, report),
+            // Usage is not part of a conversation, and an error is in the step around it.
+            Content::Usage(_) => return None,
+            Content::Error(error) if error.meta.property(PROVIDER, "step_error").is_some() => {
+                return None;
+            }
+            other => {
+                report.lost(label(other), location, "there is no such step");
+                return None;
+            }
+        };
+        if let Some(meta) = content.meta() {
+            restore_fields(&mut step, meta);
+        }
+        Some(step)
+    }
+}
+
+/// The type of a step with which the model searches for functions.
+const TOOL_SEARCH: &str = "tool_search_call";
+
+/// The id of a search for functions that the client carries out.
+fn id_of_tool_search(content: &Content) -> Option<&str> {
+    let raw = content.meta()?.raw_representation.as_ref()?;
+    let step = raw.json().as_object().filter(|_| raw.dialect == DIALECT)?;
+    (text(step, "type") == Some(TOOL_SEARCH))
+        .then(|| text(step, "id"))
+        .flatten()
+}
+
+/// The result of a search holds only functions; any other result follows as input of the user.
+fn tool_search_results(id: &str, result: &ToolResult, report: &mut Report) -> Vec<Value> {
+    let ToolResult::Function(result) = result else {
+        return Vec::new();
+    };
+    let value = result.result.as_ref();
+    let lists = [value, value.and_then(|value| value.get("tools"))];
+    let found = lists.into_iter().flatten().find(|value| value.is_array());
+    let functions = found.cloned().unwrap_or_else(|| json!([]));
+    let mut steps = vec![json!({"type": "tool_search_result", "call_id": id, "result": functions})];
+    let rest = match (&result.error, value) {
+        (Some(error), _) => Some(format!("Error: {}", error.message)),
+        (None, Some(Value::String(text))) => Some(text.clone()),
+        (None, Some(value)) if found.is_none() => Some(value.to_string()),
+        (None, _) => None,
+    };
+    if let Some(rest) = rest {
+        let what = format!("the result of call {id}");
+        let why = "the result of a search holds only functions";
+        let how = "as input of the user after the results";
+        report.preserved(&what, format!("call {id}"), why, how);
+        let text = json!({"type": "text", "text": format!("{what}: {rest}")});
+        steps.push(json!({"type": "user_input", "content": [text]}));
+    }
+    steps
 }
 
 /// Whether a step holds exactly one content.
@@ -141,47 +193,9 @@ fn own(other: &UnknownContent) -> Option<&Map<String, Value>> {
         .then_some(step)
 }
 
-/// Encodes a call as steps.
-pub(super) fn call_steps(content: &Content, encoded: &[EncodedFunctionCall]) -> Vec<Value> {
-    let write = |encoded: &EncodedFunctionCall| {
-        let mut step = json!({
-            "type": "function_call",
-            "id": encoded.id.as_str(),
-            "name": encoded.name,
-            "arguments": encoded.args,
-        });
-        if let Some(meta) = content.meta() {
-            restore_fields(&mut step, meta);
-        }
-        step
-    };
-    encoded.iter().map(write).collect()
-}
-
-/// Encodes the results for these function calls.
-pub(super) fn results(
-    encoded: &[EncodedFunctionCall],
-    result: &ToolResult,
-    report: &mut Report,
-) -> Vec<Value> {
-    let answers = tool_result::write(encoded, result, report);
-    let meta = meta_of(result);
-    let write = |(encoded, answer): (&EncodedFunctionCall, FunctionResponse)| {
-        let form = meta.property(PROVIDER, FORM).and_then(Value::as_str);
-        let is_error = meta.property(PROVIDER, "is_error").is_some();
-        let mut step = result_step(encoded, answer, form, report);
-        if is_error && step.get("is_error").is_none() {
-            step["is_error"] = false.into();
-        }
-        restore_fields(&mut step, meta);
-        step
-    };
-    encoded.iter().zip(answers).map(write).collect()
-}
-
 /// Encodes one result. The documentation does not say whether the approval belongs beside the
 /// result or inside it, so it is in both.
-pub(super) fn result_step(
+fn result_step(
     encoded: &EncodedFunctionCall,
     mut answer: FunctionResponse,
     form: Option<&str>,
@@ -239,48 +253,8 @@ fn is_plain_text(answer: &FunctionResponse) -> bool {
     output.is_some_and(|output| !output.trim_start().starts_with('{'))
 }
 
-/// Encodes a content that is neither a call, a result nor text; `None` if it cannot be encoded,
-/// which is reported, or is not part of a conversation.
-pub(super) fn plain(content: &Content, location: &str, report: &mut Report) -> Option<Value> {
-    let mut step = match content {
-        Content::Reasoning(reasoning) => thought(reasoning, location, report)?,
-        Content::CommandCall(call) => code_call(call, location, report),
-        Content::CommandResult(result) => code_result(result, location, report),
-        // Usage is not part of a conversation, and an error is in the step around it.
-        Content::Usage(_) => return None,
-        Content::Error(error) if error.meta.property(PROVIDER, "step_error").is_some() => {
-            return None;
-        }
-        other => {
-            let what = match other {
-                Content::Error(error) => format!("error {:?}", error.message),
-                Content::Other(other) => {
-                    format!(
-                        "content of type {:?}",
-                        other.kind.as_deref().unwrap_or_default()
-                    )
-                }
-                Content::ImageGenerationCall(_) => "an image generation call".to_owned(),
-                Content::ImageGenerationResult(_) => "a generated image".to_owned(),
-                Content::ApprovalRequest(request) => format!("approval request {}", request.id),
-                Content::ApprovalResponse(given) => format!("approval response {}", given.id),
-                _ => "a content".to_owned(),
-            };
-            report.lost(what, location, "there is no such step");
-            return None;
-        }
-    };
-    if let Some(meta) = content.meta() {
-        restore_fields(&mut step, meta);
-    }
-    Some(step)
-}
-
-/// Reasoning is only accepted by the provider that created it.
 fn thought(reasoning: &ReasoningContent, location: &str, report: &mut Report) -> Option<Value> {
-    if reasoning.meta.property(PROVIDER, "thought").is_none() {
-        let why = "the provider accepts only its own reasoning";
-        report.lost("reasoning", location, why);
+    if !is_own_reasoning(reasoning, location, report) {
         return None;
     }
     let mut step = json!({"type": "thought"});

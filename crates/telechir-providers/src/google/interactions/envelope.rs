@@ -1,15 +1,13 @@
 //! The JSON around steps: a request, an interaction, a list, or a single step.
 
 use serde_json::{Map, Value};
-use telechir_protocol::{
-    Content, ErrorContent, Message, Meta, ModelTurn, Raw, Role, TextContent, UsageContent,
-};
+use telechir_protocol::{Content, ErrorContent, Message, Meta, ModelTurn, Role, TextContent};
 
 use super::DIALECT;
 use super::decode_step::{self, StepFields};
 use crate::google::context::{self, GoogleContext};
-use crate::google::{PLACEHOLDER, PROVIDER, split_calls, text};
-use crate::json::raw;
+use crate::google::{self, PLACEHOLDER, PROVIDER, provider_error, split_calls, text};
+use crate::json::{names_of, raw};
 use crate::{DecodeError, Envelope, History, Report};
 
 /// Envelope fields; empty for a document that is one step.
@@ -77,11 +75,7 @@ struct ParsedSteps {
 }
 
 fn wrong(problem: impl Into<String>) -> DecodeError {
-    DecodeError::WrongShape {
-        dialect: DIALECT,
-        problem: problem.into(),
-        looks_like: None,
-    }
+    DecodeError::wrong_shape(DIALECT, problem)
 }
 
 fn find(document: Value) -> Result<ParsedSteps, DecodeError> {
@@ -147,10 +141,9 @@ fn object(mut rest: Map<String, Value>) -> Result<ParsedSteps, DecodeError> {
             rest,
         });
     }
-    let names: Vec<&str> = rest.keys().take(6).map(String::as_str).collect();
-    let names = names.join("`, `");
+    let names = names_of(&rest);
     Err(wrong(format!(
-        "expected `steps`, `input` or `type`, found `{names}`"
+        "expected `steps`, `input` or `type`, found {names}"
     )))
 }
 
@@ -183,19 +176,6 @@ fn input(field: Value) -> Result<(Vec<Value>, Option<&'static str>), DecodeError
         }
         _ => return Err(wrong("`input` is not a text, contents or steps")),
     })
-}
-
-fn provider_error(error: &Map<String, Value>) -> DecodeError {
-    let detail = text(error, "message").unwrap_or("no message");
-    let code = text(error, "status").map(str::to_owned);
-    let code = code.or_else(|| {
-        error.get("code").map(|code| match code {
-            Value::String(code) => code.clone(),
-            other => other.to_string(),
-        })
-    });
-    let message = code.map_or_else(|| detail.to_owned(), |code| format!("{code}: {detail}"));
-    DecodeError::ProviderError { message }
 }
 
 /// Rejects documents of other dialects that have fields with the same names.
@@ -265,36 +245,16 @@ fn ended(interaction: &Map<String, Value>) -> Option<Content> {
     }))
 }
 
-/// The tokens of an interaction; reasoning tokens count as output.
+/// The tokens of an interaction, with its model and id.
 fn cost(usage: &Map<String, Value>, interaction: &Map<String, Value>) -> Content {
-    let mut meta = Meta {
-        raw_representation: Some(Raw::new(DIALECT, Value::Object(usage.clone()))),
-        ..Meta::default()
-    };
-    for name in ["model", "id"] {
-        if let Some(value) = text(interaction, name) {
-            meta.set_property(PROVIDER, name, value.into());
-        }
-    }
-    Content::Usage(UsageContent {
-        meta,
-        ..counts(usage)
-    })
-}
-
-/// The token counts of an interaction.
-pub(super) fn counts(usage: &Map<String, Value>) -> UsageContent {
-    let count = |name: &str| usage.get(name).and_then(Value::as_u64);
-    let written = match (count("total_output_tokens"), count("total_thought_tokens")) {
-        (None, None) => None,
-        (output, thought) => Some(output.unwrap_or(0).saturating_add(thought.unwrap_or(0))),
-    };
-    UsageContent {
-        input_token_count: count("total_input_tokens"),
-        output_token_count: written,
-        total_token_count: count("total_tokens"),
-        meta: Meta::default(),
-    }
+    let names = [
+        "total_input_tokens",
+        "total_output_tokens",
+        "total_thought_tokens",
+        "total_tokens",
+    ];
+    let properties = ["model", "id"].map(|name| (name, text(interaction, name)));
+    google::usage(DIALECT, usage, names, properties)
 }
 
 /// Decodes steps one after another.

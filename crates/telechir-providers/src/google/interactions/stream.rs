@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::StreamError;
 use crate::google::text;
-use crate::precision::{self, RoundedNumbers};
+use crate::precision::{self, ParsingLosses};
 use crate::stream::{CallDelta, Delta, EventAssembler};
 
 /// Assembles an interaction from its events.
@@ -72,15 +72,14 @@ impl EventAssembler for InteractionBuilder {
         }
     }
 
-    fn finish(mut self, rounded: &mut RoundedNumbers) -> Result<Value, StreamError> {
-        let truncated = |missing: &str| StreamError::Truncated {
-            missing: missing.to_owned(),
-        };
+    fn finish(mut self, rounded: &mut ParsingLosses) -> Result<Value, StreamError> {
         if !self.is_complete {
-            return Err(truncated("the event that ends the interaction"));
+            return Err(StreamError::truncated(
+                "the event that ends the interaction",
+            ));
         }
         if self.steps.values().any(|step| step.is_open) {
-            return Err(truncated("the end of a step"));
+            return Err(StreamError::truncated("the end of a step"));
         }
         // Steps of the last event replace the assembled ones.
         let own = self.interaction.get("steps").and_then(Value::as_array);
@@ -114,10 +113,7 @@ fn failed(event: &Map<String, Value>) -> StreamError {
 
 impl InteractionBuilder {
     fn bad(&self, problem: &str) -> StreamError {
-        StreamError::BadEvent {
-            number: self.number,
-            problem: problem.to_owned(),
-        }
+        StreamError::bad_event(self.number, problem)
     }
 
     fn take_interaction(&mut self, interaction: Option<Value>) {
@@ -198,7 +194,7 @@ fn call_name(step: &Map<String, Value>) -> Option<&str> {
 
 impl StepBuilder {
     /// The step as it would be sent without streaming.
-    fn into_step(self, rounded: &mut RoundedNumbers) -> Value {
+    fn into_step(self, rounded: &mut ParsingLosses) -> Value {
         let Self {
             mut step,
             arguments,

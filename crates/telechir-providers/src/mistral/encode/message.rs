@@ -1,9 +1,7 @@
 //! Encodes text, images and approvals as entries, and content without an equivalent.
 
 use serde_json::{Map, Value, json};
-use telechir_protocol::{
-    ApprovalRequest, ApprovalResponse, Content, ErrorContent, Message, Role, ShellEnvironment,
-};
+use telechir_protocol::{ApprovalRequest, ApprovalResponse, Content, ErrorContent, Message, Role};
 
 use super::EntryWriter;
 use crate::chat::parts;
@@ -210,39 +208,6 @@ impl EntryWriter {
         let new = || json!({"tool_call_id": response.id, "confirmation": answer});
         let confirmation = own.map_or_else(new, |own: &Fields| Value::Object(own.clone()));
         self.confirmations.push(confirmation);
-    }
-
-    /// Reports the parts of a call that an entry cannot carry.
-    pub(super) fn note_call(&mut self, content: &Content, came: bool, path: &str) {
-        let why = "a function call has no field for it";
-        if let Content::ComputerCall(call) = content {
-            if let Some(intent) = &call.intent {
-                self.report.lost(format!("intent `{intent}`"), path, why);
-            }
-            if !call.pending_safety_checks.is_empty() {
-                self.report.lost("pending safety checks", path, why);
-            }
-            if call.actions.is_empty() && !came {
-                let how = "as a call without actions";
-                self.report.preserved("an invalid call", path, why, how);
-            }
-        }
-        if let Content::ShellCall(call) = content
-            && call.environment != ShellEnvironment::Local
-        {
-            let how = "as a call of the function `shell`";
-            self.report
-                .preserved("the executor of the commands", path, why, how);
-        }
-        if let Content::FunctionCall(call) = content
-            && !call.requires_local_execution
-            && !came
-        {
-            let how = "as a call of a function of the same name";
-            let what = format!("a call of `{}` executed by the provider", call.name);
-            self.report
-                .preserved(what, path, "it belongs to another provider", how);
-        }
     }
 }
 

@@ -131,6 +131,7 @@ impl ActionEncoder {
             | Action::HoldKey { .. }
             | Action::KeyDown { .. }
             | Action::KeyUp { .. }
+            | Action::WaitFor { .. }
             | Action::Navigate { .. }
             | Action::Back { .. }
             | Action::Forward { .. }
@@ -152,6 +153,16 @@ impl ActionEncoder {
             | Action::Javascript { .. }
             | Action::ReadConsole { .. }
             | Action::ReadNetwork { .. }
+            | Action::ReadRequest { .. }
+            | Action::AnswerDialog { .. }
+            | Action::Emulate { .. }
+            | Action::ListCookies { .. }
+            | Action::SetCookies { .. }
+            | Action::ClearCookies { .. }
+            | Action::SaveStorageState { .. }
+            | Action::LoadStorageState { .. }
+            | Action::SavePdf { .. }
+            | Action::CaptureElement { .. }
             | Action::ListWindows
             | Action::FocusWindow { .. }
             | Action::MaximizeWindow { .. }

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use telechir_protocol::{
-    Action, Arguments, Command, ComputerCall, Content, EditCall, EditTool, FunctionCall,
-    SafetyCheck, SafetySource, ShellAction, ShellCall, ShellEnvironment,
+    Arguments, Command, ComputerCall, Content, EditCall, EditTool, FunctionCall, SafetyCheck,
+    SafetySource, ShellAction, ShellCall, ShellEnvironment,
 };
 
 use super::{ItemWriter, client_call};
@@ -88,12 +88,7 @@ impl ItemWriter {
         let unread = fallback_tools::unread_arguments(&Content::ComputerCall(call.clone()));
         let arguments = unread.map_or(arguments, |unread| unread.to_text());
         if crate::openai::item::raw_of(&call.meta).is_none() {
-            let names = call
-                .actions
-                .iter()
-                .map(Action::name)
-                .collect::<Vec<_>>()
-                .join(", ");
+            let names = extra_tools::action_names(call);
             let why = "the computer tool does not support it";
             self.report.preserved(
                 format!("call of {names}"),

@@ -101,10 +101,7 @@ impl ItemWriter {
                 "the output of call {} requires a screenshot, but its result has none",
                 result.call_id
             );
-            return Err(EncodeError::Missing {
-                dialect: DIALECT,
-                problem,
-            });
+            return Err(EncodeError::missing(DIALECT, problem));
         }
         let why = "an output requires a screenshot";
         let previous = self

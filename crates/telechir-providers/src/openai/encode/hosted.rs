@@ -19,10 +19,7 @@ impl ItemWriter {
         next: Option<&Content>,
         path: &str,
     ) -> usize {
-        let result = match next {
-            Some(Content::CommandResult(result)) if result.call_id == call.call_id => Some(result),
-            _ => None,
-        };
+        let result = result_of(call, next);
         let (Some(id), Some(container)) = (&call.call_id, property(&call.meta, "container_id"))
         else {
             self.hosted_text("command_call", call, path);
@@ -51,12 +48,7 @@ impl ItemWriter {
         next: Option<&Content>,
         path: &str,
     ) -> usize {
-        let result = match next {
-            Some(Content::ImageGenerationResult(result)) if result.call_id == call.call_id => {
-                Some(result)
-            }
-            _ => None,
-        };
+        let result = result_of(call, next);
         let id = call
             .call_id
             .as_ref()
@@ -171,6 +163,14 @@ impl ItemWriter {
             ("reason", response.reason.as_deref().into()),
         ])));
     }
+}
+
+/// The result of a call, if the next content is one.
+fn result_of<'a>(call: &HostedCall, next: Option<&'a Content>) -> Option<&'a HostedCall> {
+    let (Content::CommandResult(result) | Content::ImageGenerationResult(result)) = next? else {
+        return None;
+    };
+    (result.call_id == call.call_id).then_some(result)
 }
 
 fn joined_text(contents: &[Content]) -> String {

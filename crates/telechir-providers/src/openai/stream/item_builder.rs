@@ -105,14 +105,14 @@ impl ItemBuilder {
             Some(last) if is_call => return Ok(last),
             Some(last) => last,
             None if is_call => {
-                return Err(StreamError::Truncated {
-                    missing: format!("item {index} is incomplete"),
-                });
+                return Err(StreamError::truncated(format!(
+                    "item {index} is incomplete"
+                )));
             }
             None if self.item.is_empty() => {
-                return Err(StreamError::Truncated {
-                    missing: format!("item {index} has no start event"),
-                });
+                return Err(StreamError::truncated(format!(
+                    "item {index} has no start event"
+                )));
             }
             None => self.item,
         };

@@ -178,7 +178,7 @@ fn shells_functions_and_hosted_tools_are_declared() {
     assert_eq!(session["input_schema"]["required"], json!(["action"]));
     let expected = [
         json!({"type": "bash_20250124", "name": "bash"}),
-        json!({"name": "f", "description": "d", "input_schema": {"type": "object"}}),
+        json!({"name": "f", "description": "d", "input_schema": {"type": "object", "properties": {}}}),
         json!({"type": "code_execution_20250825", "name": "code_execution"}),
         json!({"type": "web_search_20260318", "name": "web_search"}),
         json!({"type": "text_editor_20250728", "name": "str_replace_based_edit_tool"}),

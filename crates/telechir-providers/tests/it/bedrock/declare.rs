@@ -21,7 +21,7 @@ fn claude_tools_go_into_additional_fields() {
     let tools = json!([screen(), {"type": "shell"}, function]);
     let model = "us.anthropic.claude-opus-4-6-v1:0";
     let (declaration, report) = declared(Dialect::BedrockConverse, model, &tools);
-    let spec = json!({"toolSpec": {"name": "fs_x2e_read", "description": "Reads.", "inputSchema": {"json": {"type": "object"}}}});
+    let spec = json!({"toolSpec": {"name": "fs_x2e_read", "description": "Reads.", "inputSchema": {"json": {"type": "object", "properties": {}}}}});
     assert!(declaration.tools.contains(&spec), "{:?}", declaration.tools);
     let fields = json!({
         "tools": [

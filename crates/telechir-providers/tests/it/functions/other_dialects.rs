@@ -255,3 +255,41 @@ fn an_overlong_id_is_replaced_in_call_and_result() {
     assert_eq!(items[1]["tool_call_id"], *sent);
     assert_eq!(report.losses.len(), 1);
 }
+
+/// A message of the model with an image and calls: the image follows the results as a message of
+/// the user, because a call is answered right after its message.
+#[test]
+fn an_image_of_the_model_does_not_separate_its_calls_from_their_results() {
+    let image = json!({"image": {"format": "png", "source": {"bytes": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="}}});
+    let call = |id: &str| json!({"toolUse": {"toolUseId": id, "name": "look_up", "input": {}}});
+    let result = |id: &str| json!({"toolResult": {"toolUseId": id, "content": [{"text": format!("found {id}")}]}});
+    let history = json!([
+        {"role": "user", "content": [{"text": "Look."}]},
+        {"role": "assistant", "content": [image, call("call00001"), call("call00002")]},
+        {"role": "user", "content": [result("call00001"), result("call00002"), {"text": "Go on."}]},
+    ]);
+    let (read, _) = Dialect::BedrockConverse
+        .decode_history(history.to_string())
+        .unwrap();
+    for to in [
+        Dialect::Functions,
+        Dialect::FunctionsInline,
+        Dialect::MistralChat,
+    ] {
+        let (written, report) = to.encode_history(&read).unwrap();
+        let roles: Vec<&str> = written
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|message| message["role"].as_str())
+            .collect();
+        let start = ["user", "assistant", "tool", "tool"];
+        assert_eq!(roles[..4], start, "{to}: {written}");
+        let results: Vec<&Value> = (2..4).map(|at| &written[at]["content"]).collect();
+        assert_eq!(results, ["found call00001", "found call00002"], "{to}");
+        let image = written.to_string().matches("iVBORw0KGgo").count();
+        assert_eq!(image, 1, "{to}: {written}");
+        let made_up = |loss: &&telechir_providers::Loss| loss.what.contains("result");
+        assert_eq!(report.losses.iter().find(made_up), None, "{to}");
+    }
+}

@@ -196,7 +196,10 @@ fn rejects_invalid_function_names() {
     for tools in [
         vec![function("1st", object())],
         vec![function("a b", object())],
-        vec![function("a", object()), function("a", object())],
+        vec![
+            function("a", object()),
+            function("a", json!({"type": "object", "properties": {"b": {}}})),
+        ],
     ] {
         for dialect in [PARTS, STEPS] {
             let offer = ToolOffer {

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use telechir_providers::{Dialect, Loss};
 
 use super::cell::Cell;
+use super::envelopes::{self, EnvelopeCell, EnvelopeKind};
 
 /// The path of the page.
 pub(crate) fn file() -> PathBuf {
@@ -44,6 +45,12 @@ const LOSSES: &str = "
 The parts of this history that each target dialect cannot represent, from any source. Dialects with the same losses share a table.
 ";
 
+const ENVELOPES: &str = "
+## Requests and responses
+
+`translate --envelope` translates what is around the messages, too. One request and one response of each dialect are translated to every other: instructions, tools, a tool choice, sampling, an output format and reasoning; a finish reason, usage and the model. The documents are in `crates/telechir-providers/tests/it/envelope`. A cell is the number of members that have no counterpart or are expressed differently; `=` is none. The tables below name each; `from` is the source dialect. Neutral documents have no settings: from and to them, only the messages are translated.
+";
+
 /// The page.
 pub(crate) fn page(raw: &[Cell], bare: &[Cell]) -> String {
     let mut page = HEAD.to_owned();
@@ -56,7 +63,74 @@ pub(crate) fn page(raw: &[Cell], bare: &[Cell]) -> String {
         let names: Vec<_> = dialects.iter().map(Dialect::to_string).collect();
         let _infallible = write!(page, "\n### {}\n\n{losses}", names.join(", "));
     }
+    page.push_str(ENVELOPES);
+    for (title, kind) in [
+        ("Requests", EnvelopeKind::Request),
+        ("Responses", EnvelopeKind::Response),
+    ] {
+        let cells = envelopes::cells(kind);
+        let _infallible = write!(page, "\n### {title}\n\n{}", envelope_table(&cells));
+        for (dialects, losses) in envelope_losses_by_dialect(&cells) {
+            let names: Vec<_> = dialects.iter().map(Dialect::to_string).collect();
+            let _infallible = write!(page, "\n#### {title} to {}\n\n{losses}", names.join(", "));
+        }
+    }
     page
+}
+
+fn envelope_table(cells: &[EnvelopeCell]) -> String {
+    let symbol = |from: Dialect, to: Dialect| {
+        let cell = cells.iter().find(|cell| cell.from == from && cell.to == to);
+        cell.map(|cell| match cell.losses.len() {
+            0 => "=".to_owned(),
+            losses => losses.to_string(),
+        })
+    };
+    table_of(symbol)
+}
+
+fn envelope_losses_by_dialect(cells: &[EnvelopeCell]) -> Vec<(Vec<Dialect>, String)> {
+    let mut groups: Vec<(Vec<Dialect>, String)> = Vec::new();
+    for to in Dialect::ALL {
+        let losses = envelope_losses(to, cells);
+        match groups.iter_mut().find(|(_, other)| *other == losses) {
+            Some((dialects, _)) => dialects.push(to),
+            None => groups.push((vec![to], losses)),
+        }
+    }
+    groups
+}
+
+/// The table of what a dialect cannot represent, with the dialects that lose it.
+fn envelope_losses(to: Dialect, cells: &[EnvelopeCell]) -> String {
+    let mut rows: BTreeMap<(String, &str, String), Vec<Dialect>> = BTreeMap::new();
+    for cell in cells.iter().filter(|cell| cell.to == to) {
+        for loss in &cell.losses {
+            let preserved = loss.preserved_as.as_deref();
+            let preserved = preserved.map_or_else(|| "no".to_owned(), without_ids);
+            let row = (without_ids(&loss.what), loss.why.as_str(), preserved);
+            let from = rows.entry(row).or_default();
+            if !from.contains(&cell.from) {
+                from.push(cell.from);
+            }
+        }
+    }
+    if rows.is_empty() {
+        return "None.\n".to_owned();
+    }
+    let mut text = "| what | why | kept | from |\n|---|---|---|---|\n".to_owned();
+    for ((what, why, preserved), from) in rows {
+        let from: Vec<_> = from.iter().map(Dialect::to_string).collect();
+        let _infallible = writeln!(
+            text,
+            "| {} | {} | {} | {} |",
+            escape(&what),
+            escape(why),
+            escape(&preserved),
+            from.join(", ")
+        );
+    }
+    text
 }
 
 /// Dialects that lose the same, and the table of their losses.
@@ -73,6 +147,15 @@ fn losses_by_dialect(cells: &[Cell]) -> Vec<(Vec<Dialect>, String)> {
 }
 
 fn table(cells: &[Cell]) -> String {
+    let symbol = |from: Dialect, to: Dialect| {
+        let cell = cells.iter().find(|cell| cell.from == from && cell.to == to);
+        cell.map(symbol)
+    };
+    table_of(symbol)
+}
+
+/// A table of all pairs; a source without cells has no row.
+fn table_of(symbol: impl Fn(Dialect, Dialect) -> Option<String>) -> String {
     let mut text = "| from \\ to |".to_owned();
     for to in Dialect::ALL {
         let _infallible = write!(text, " {to} |");
@@ -80,9 +163,10 @@ fn table(cells: &[Cell]) -> String {
     text.push_str("\n|---|");
     text.push_str(&"---|".repeat(Dialect::ALL.len()));
     for from in Dialect::ALL {
-        let _infallible = write!(text, "\n| {from} |");
-        for cell in cells.iter().filter(|cell| cell.from == from) {
-            let _infallible = write!(text, " {} |", symbol(cell));
+        let cells = Dialect::ALL.into_iter().filter_map(|to| symbol(from, to));
+        let cells: Vec<String> = cells.collect();
+        if !cells.is_empty() {
+            let _infallible = write!(text, "\n| {from} | {} |", cells.join(" | "));
         }
     }
     text.push('\n');

@@ -198,7 +198,7 @@ fn hosted_tools_and_functions_take_their_settings() {
         {"type": "mcp", "server_label": "files"},
         {
             "type": "function", "name": "lookup", "description": "Looks up.",
-            "parameters": {"type": "object"}, "strict": false,
+            "parameters": {"type": "object", "properties": {}}, "strict": false,
         },
     ]);
     let (tools, report) = declared(None, tools);

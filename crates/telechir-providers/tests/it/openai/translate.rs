@@ -242,7 +242,7 @@ fn instructions_of_another_request_are_a_message() {
         "messages": [{"role": "user", "content": "Go."}],
     });
     let (items, report) = translated(OTHER, DIALECT, &request);
-    assert_eq!(items[0]["role"], "developer");
+    assert_eq!(items[0]["role"], "system");
     assert_eq!(items[0]["content"][0]["text"], "Use the browser only.");
     let what: Vec<(&str, bool)> = report
         .losses
@@ -251,11 +251,7 @@ fn instructions_of_another_request_are_a_message() {
         .collect();
     assert_eq!(
         what,
-        [
-            ("member `model`", false),
-            ("member `max_tokens`", false),
-            ("member `system`", true)
-        ]
+        [("member `model`", false), ("member `max_tokens`", false)]
     );
 }
 
@@ -364,7 +360,7 @@ fn significant_settings_of_another_provider_are_reported() {
     };
     assert_eq!(
         lost(messages(call(&caller))),
-        ["settings of anthropic: caller.tool_id"]
+        ["settings of anthropic: caller.tool_id `srvtoolu_1`"]
     );
     assert!(lost(messages(call(&json!({"type": "direct"})))).is_empty());
 }

@@ -11,10 +11,13 @@ static ALLOCATOR: CountingAllocator = CountingAllocator;
 thread_local! {
     static CURRENT: Cell<isize> = const { Cell::new(0) };
     static PEAK: Cell<isize> = const { Cell::new(0) };
+    static ALLOCATED: Cell<usize> = const { Cell::new(0) };
 }
 
 fn changed(by: isize) {
     // Thread-local storage is gone while a thread exits.
+    let grown = usize::try_from(by).unwrap_or(0);
+    let _ended = ALLOCATED.try_with(|all| all.set(all.get().saturating_add(grown)));
     let _ended = CURRENT.try_with(|now| {
         now.set(now.get().saturating_add(by));
         PEAK.try_with(|most| most.set(most.get().max(now.get())))
@@ -57,4 +60,11 @@ pub(super) fn peak<T>(work: impl FnOnce() -> T) -> (T, usize) {
     let done = work();
     let most = PEAK.get().saturating_sub(before);
     (done, usize::try_from(most).unwrap_or(0))
+}
+
+/// The result of `work` and the bytes that this thread allocated for it, also those that it freed.
+pub(super) fn allocated<T>(work: impl FnOnce() -> T) -> (T, usize) {
+    let before = ALLOCATED.get();
+    let done = work();
+    (done, ALLOCATED.get().saturating_sub(before))
 }

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
 use crate::json::text_of;
-use crate::precision::{self, RoundedNumbers};
+use crate::precision::{self, ParsingLosses};
 use crate::stream::{CallDelta, Delta};
 
 /// A block as received so far.
@@ -174,7 +174,7 @@ impl ConverseBlockBuilder {
     }
 
     /// The complete block; none if it is empty.
-    pub(super) fn finish(self, rounded: &mut RoundedNumbers) -> Option<Value> {
+    pub(super) fn finish(self, rounded: &mut ParsingLosses) -> Option<Value> {
         let start = self.start;
         Some(match self.partial {
             PartialBlock::Nothing => return None,
