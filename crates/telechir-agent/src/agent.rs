@@ -1,14 +1,13 @@
 //! Runs turn after turn until the model is done, a limit is reached, or the run is cancelled.
 
-use telechir_protocol::{
-    ActionKind, AnsweredTurn, Content, ModelTurn, SafetyCheck, SafetySource, ToolCall, ToolResult,
-    UsageContent,
-};
-use telechir_providers::{Conversation, Dialect, Report, RequestOptions, Response, StopReason};
-use telechir_runtime::SessionEvent;
+use telechir_protocol::{Content, UsageContent};
+use telechir_providers::{Conversation, Dialect, RequestOptions};
+use telechir_runtime::{RecordedConversation, SessionEvent};
 
 use crate::http::HttpClient;
+use crate::redact::Redactor;
 use crate::request::RequestSender;
+use crate::task_run::TaskRun;
 use crate::{AgentError, AgentSession, ApiKey, CancelSignal, HttpLimits, RetryRule};
 
 /// Settings of an agent: provider, limits and retries.
@@ -20,8 +19,13 @@ pub struct AgentSettings {
     pub base_url: Option<String>,
     /// The API key sent with each request.
     pub key: ApiKey,
-    /// Maximum number of turns whose calls are executed.
+    /// Maximum number of requests for a task. The calls of the last response are executed, and the
+    /// model is not asked again.
     pub max_steps: u32,
+    /// Name of the provider, which the recording has for a later [`Agent::resume`].
+    pub provider: String,
+    /// Values of environment variables, which recordings do not contain; nor the key.
+    pub secrets: Vec<String>,
     /// When and how often a failed request is sent again.
     pub retry: RetryRule,
     /// Size and time limits of a request.
@@ -37,6 +41,8 @@ impl AgentSettings {
             base_url: None,
             key,
             max_steps: 50,
+            provider: String::new(),
+            secrets: Vec::new(),
             retry,
             http,
         }
@@ -78,7 +84,7 @@ pub enum EndReason {
     MaxTokens,
     /// The conversation exceeds the model's context window.
     ContextExceeded,
-    /// The model needs more steps than `max_steps`.
+    /// `max_steps` turns were executed, and the model had not finished.
     StepLimit,
     /// A safety check of the provider was not acknowledged, and its protocol allows no other result.
     SafetyCheck {
@@ -96,6 +102,23 @@ pub enum EndReason {
     },
 }
 
+impl EndReason {
+    /// The name in events.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Refused { .. } => "refused",
+            Self::MaxTokens => "max_tokens",
+            Self::ContextExceeded => "context_exceeded",
+            Self::StepLimit => "step_limit",
+            Self::SafetyCheck { .. } => "safety_check",
+            Self::Planned => "planned",
+            Self::Cancelled => "cancelled",
+            Self::Incomplete { .. } => "incomplete",
+        }
+    }
+}
+
 /// The report of an ended run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunReport {
@@ -109,11 +132,32 @@ pub struct RunReport {
     pub usage: UsageContent,
 }
 
+/// What the model is told when a run is resumed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ResumeMessage {
+    /// A further task of the user, also after the model has finished an earlier one.
+    pub task: Option<String>,
+    /// That the run was interrupted, and what is different now.
+    pub note: String,
+}
+
+impl ResumeMessage {
+    /// The text for the model.
+    pub fn text(&self) -> String {
+        match &self.task {
+            Some(task) => format!("{task}\n\n{}", self.note),
+            None => self.note.clone(),
+        }
+    }
+}
+
 /// Runs tasks with one provider. The session's subscribers receive progress events.
 #[derive(Clone, Debug)]
 pub struct Agent {
-    sender: RequestSender,
-    max_steps: u32,
+    pub(crate) sender: RequestSender,
+    pub(crate) max_steps: u32,
+    provider: String,
+    redactor: Redactor,
     cancel: Option<CancelSignal>,
 }
 
@@ -132,8 +176,11 @@ impl Agent {
             key,
             retry: rule,
             max_steps,
+            provider,
+            secrets,
             ..
         } = settings;
+        let redactor = Redactor::of(secrets.into_iter().chain([key.reveal().to_owned()]));
         let sender = RequestSender {
             client,
             dialect,
@@ -143,6 +190,8 @@ impl Agent {
         Ok(Self {
             sender,
             max_steps,
+            provider,
+            redactor,
             cancel: None,
         })
     }
@@ -164,16 +213,51 @@ impl Agent {
         options: RequestOptions,
         session: &mut impl AgentSession,
     ) -> Result<RunReport, AgentError> {
+        let task = options.task.clone();
         let mut run = self.started(options, session)?;
-        let Some(mut cancel) = self.cancel.clone() else {
-            return run.run_to_end(session).await;
+        run.record_start(&self.provider, session).await?;
+        run.announce(&task, false, session);
+        self.work(&mut run, session).await
+    }
+
+    /// Continues a recorded run: calls that were not executed are, and what was executed is not
+    /// executed again. `options` are those of the recorded run, with its first message as the task.
+    ///
+    /// # Errors
+    /// As [`Self::run`], and if the recorded conversation cannot be continued.
+    pub async fn resume(
+        &self,
+        recorded: &RecordedConversation,
+        options: RequestOptions,
+        message: ResumeMessage,
+        session: &mut impl AgentSession,
+    ) -> Result<RunReport, AgentError> {
+        let task = options.task.clone();
+        let mut run = self.started(options, session)?;
+        run.replay(recorded, message.task.is_some())?;
+        run.announce(message.task.as_ref().unwrap_or(&task), true, session);
+        run.message = Some(message);
+        self.work(&mut run, session).await
+    }
+
+    async fn work(
+        &self,
+        run: &mut TaskRun<'_>,
+        session: &mut impl AgentSession,
+    ) -> Result<RunReport, AgentError> {
+        let ended = match self.cancel.clone() {
+            None => run.run_to_end(session).await,
+            Some(mut cancel) => {
+                let ended = tokio::select! {
+                    biased;
+                    () = cancel.cancelled() => None,
+                    ended = run.run_to_end(session) => Some(ended),
+                };
+                ended.unwrap_or_else(|| Ok(run.finished.clone()))
+            }
         };
-        let ended = tokio::select! {
-            biased;
-            () = cancel.cancelled() => None,
-            ended = run.run_to_end(session) => Some(ended),
-        };
-        ended.unwrap_or(Ok(run.finished))
+        run.announce_end(&ended, session);
+        ended
     }
 
     /// The model's next calls for one task, which are not executed. Calls that only observe are, so
@@ -203,211 +287,10 @@ impl Agent {
             self.sender.dialect
         );
         session.emit(SessionEvent::Warning { message });
-        Ok(TaskRun {
-            agent: self,
-            conversation: Conversation::new(self.sender.dialect, options)?,
-            only_observes: false,
-            planned: Vec::new(),
-            finished: RunReport {
-                reason: EndReason::Cancelled,
-                text: String::new(),
-                steps: 0,
-                usage: UsageContent::default(),
-            },
-        })
+        let conversation = Conversation::new(self.sender.dialect, options.clone())?;
+        let redactor = self.redactor.clone();
+        Ok(TaskRun::new(self, options, conversation, redactor))
     }
-}
-
-struct TaskRun<'a> {
-    agent: &'a Agent,
-    conversation: Conversation,
-    /// Whether calls that act end the run instead of being executed.
-    only_observes: bool,
-    /// The calls that were not executed for that reason.
-    planned: Vec<Content>,
-    finished: RunReport,
-}
-
-impl TaskRun<'_> {
-    async fn run_to_end(
-        &mut self,
-        session: &mut impl AgentSession,
-    ) -> Result<RunReport, AgentError> {
-        for step in 1.. {
-            session.emit(SessionEvent::RequestSent {
-                step,
-                limit: u64::from(self.agent.max_steps),
-            });
-            let stop = session.until_stopped();
-            let sender = &self.agent.sender;
-            let received = tokio::select! {
-                biased;
-                received = sender.send(&mut self.conversation, step, session) => received,
-                () = stop => {
-                    session.finish_dropped_turn().await;
-                    return Ok(self.ended(EndReason::Cancelled));
-                }
-            };
-            let response = match received {
-                Ok(response) => response,
-                Err(error) if is_context_exceeded(&error) => {
-                    return Ok(self.ended(EndReason::ContextExceeded));
-                }
-                Err(error) => return Err(error),
-            };
-            self.record_response(&response, session);
-            let end = match response.stop {
-                StopReason::Calls | StopReason::Continue
-                    if self.finished.steps >= self.agent.max_steps =>
-                {
-                    EndReason::StepLimit
-                }
-                StopReason::Calls if self.only_observes && acts(&response.turn) => {
-                    self.planned = response.turn.contents().to_vec();
-                    EndReason::Planned
-                }
-                StopReason::Calls => match self.step(response, session).await? {
-                    None => continue,
-                    Some(end) => end,
-                },
-                StopReason::Continue => {
-                    self.finished.steps += 1;
-                    continue;
-                }
-                StopReason::Done => EndReason::Done,
-                StopReason::Refused { reason } => EndReason::Refused { reason },
-                StopReason::MaxTokens => EndReason::MaxTokens,
-                StopReason::ContextExceeded => EndReason::ContextExceeded,
-                StopReason::Failed { code, message } => {
-                    return Err(AgentError::ModelFailed { code, message });
-                }
-                StopReason::Incomplete { reason } => EndReason::Incomplete { reason },
-            };
-            return Ok(self.ended(end));
-        }
-        Ok(self.ended(EndReason::StepLimit))
-    }
-
-    /// Executes and answers a turn's calls; returns why the run ends, if it does.
-    async fn step(
-        &mut self,
-        response: Response,
-        session: &mut impl AgentSession,
-    ) -> Result<Option<EndReason>, AgentError> {
-        self.finished.steps += 1;
-        let answered = session.execute(response.turn).await?;
-        if let Some(message) = unacknowledged(&answered) {
-            return Ok(Some(EndReason::SafetyCheck { message }));
-        }
-        let report = self.conversation.push_results(&answered)?;
-        announce_losses(session, &report);
-        Ok(session.is_stopped().then_some(EndReason::Cancelled))
-    }
-
-    fn record_response(&mut self, response: &Response, session: &impl AgentSession) {
-        add(&mut self.finished.usage, &response.usage);
-        let text = response.text();
-        if !text.is_empty() {
-            session.emit(SessionEvent::AssistantMessage { text: text.clone() });
-            self.finished.text = text;
-        }
-        announce_losses(session, &response.report);
-    }
-
-    fn ended(&self, end: EndReason) -> RunReport {
-        RunReport {
-            reason: end,
-            ..self.finished.clone()
-        }
-    }
-}
-
-/// Whether a call of the turn does more than observe a screen.
-fn acts(turn: &ModelTurn) -> bool {
-    turn.calls().into_iter().any(|call| match call {
-        ToolCall::Computer(call) => call.actions.iter().any(|action| !observes(action.kind())),
-        ToolCall::Shell(_) | ToolCall::Edit(_) | ToolCall::Function(_) => true,
-    })
-}
-
-fn observes(kind: ActionKind) -> bool {
-    matches!(
-        kind,
-        ActionKind::Screenshot
-            | ActionKind::ObserveScreen
-            | ActionKind::Zoom
-            | ActionKind::CursorPosition
-            | ActionKind::Wait
-            | ActionKind::ReadPage
-            | ActionKind::PageText
-            | ActionKind::Find
-            | ActionKind::ListTabs
-            | ActionKind::ListWindows
-            | ActionKind::ListMonitors
-            | ActionKind::CaptureWindow
-            | ActionKind::CaptureMonitor
-    )
-}
-
-/// The message of an unacknowledged safety check, without which the API rejects the result.
-fn unacknowledged(answered: &AnsweredTurn) -> Option<String> {
-    answered.pairs().find_map(|(call, result)| {
-        let (ToolCall::Computer(call), ToolResult::Computer(result)) = (call, result) else {
-            return None;
-        };
-        let is_acknowledged = |check: &SafetyCheck| {
-            result
-                .acknowledged_safety_checks
-                .iter()
-                .any(|is_acknowledged| is_acknowledged.id == check.id)
-        };
-        let is_unacknowledged =
-            |check: &&SafetyCheck| check.source != SafetySource::Policy && !is_acknowledged(check);
-        let check = call.pending_safety_checks.iter().find(is_unacknowledged)?;
-        Some(
-            check
-                .message
-                .clone()
-                .or_else(|| check.code.clone())
-                .unwrap_or_else(|| check.id.clone()),
-        )
-    })
-}
-
-fn announce_losses(session: &impl AgentSession, report: &Report) {
-    for loss in &report.losses {
-        let retained = loss
-            .preserved_as
-            .as_ref()
-            .map(|how| format!("; kept {how}"))
-            .unwrap_or_default();
-        let message = format!(
-            "{} of {} was not translated exactly: {}{retained}",
-            loss.what, loss.location, loss.why
-        );
-        session.emit(SessionEvent::Warning { message });
-    }
-}
-
-fn is_context_exceeded(error: &AgentError) -> bool {
-    let AgentError::Refused { kind, message, .. } = error else {
-        return false;
-    };
-    let error = telechir_providers::ProviderError {
-        kind: kind.clone(),
-        message: message.clone(),
-    };
-    error.is_context_exceeded()
-}
-
-fn add(total: &mut UsageContent, one: &UsageContent) {
-    let sum = |a: Option<u64>, b: Option<u64>| match (a, b) {
-        (None, None) => None,
-        (a, b) => Some(a.unwrap_or(0).saturating_add(b.unwrap_or(0))),
-    };
-    total.input_token_count = sum(total.input_token_count, one.input_token_count);
-    total.output_token_count = sum(total.output_token_count, one.output_token_count);
-    total.total_token_count = sum(total.total_token_count, one.total_token_count);
 }
 
 #[cfg(test)]

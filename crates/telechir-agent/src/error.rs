@@ -72,6 +72,12 @@ pub enum AgentError {
     /// The session could not execute or record a turn.
     #[error(transparent)]
     Session(#[from] RuntimeError),
+    /// A recorded conversation cannot be continued.
+    #[error("resume the run: {why}")]
+    NotResumable {
+        /// Why not, and what to do about it.
+        why: String,
+    },
     /// A session in another process could not execute a turn.
     #[error("execute the calls: {message}")]
     RemoteSession {

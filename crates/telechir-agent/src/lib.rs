@@ -19,11 +19,14 @@ mod cancel;
 mod error;
 mod http;
 mod key;
+mod redact;
+mod replay;
 mod request;
 mod retry;
 mod session;
+mod task_run;
 
-pub use agent::{Agent, AgentSettings, EndReason, RunReport};
+pub use agent::{Agent, AgentSettings, EndReason, ResumeMessage, RunReport};
 pub use cancel::{CancelSignal, Canceller};
 pub use error::AgentError;
 pub use http::{HttpError, HttpLimits};

@@ -3,19 +3,34 @@
 use std::future::Future;
 
 use telechir_protocol::{AnsweredTurn, ModelTurn};
-use telechir_runtime::{Session, SessionEvent};
+use telechir_runtime::{ConversationEntry, Session, SessionEvent};
 
 use crate::AgentError;
 
 /// Executes the turns of a run.
 pub trait AgentSession: Send {
-    /// Executes a turn. Dropping the future cancels it.
+    /// Makes an entry of the conversation durable.
+    ///
+    /// # Errors
+    /// If the session cannot record it.
+    fn record(
+        &mut self,
+        entry: ConversationEntry,
+    ) -> impl Future<Output = Result<(), AgentError>> + Send;
+
+    /// The texts that calls of this turn type where input is hidden, which no recording has.
+    fn hidden_input(&self, turn: &ModelTurn) -> Vec<String>;
+
+    /// Executes the calls of a response; `response` counts them from 0, and `started` is the number
+    /// of the turn if an earlier process started it. Dropping the future cancels it.
     ///
     /// # Errors
     /// If the session cannot execute or record the turn; errors of a call are part of its result.
     fn execute(
         &mut self,
         turn: ModelTurn,
+        response: u64,
+        started: Option<u64>,
     ) -> impl Future<Output = Result<AnsweredTurn, AgentError>> + Send;
 
     /// Reports the progress of the run to the session's subscribers.
@@ -32,8 +47,21 @@ pub trait AgentSession: Send {
 }
 
 impl AgentSession for Session {
-    async fn execute(&mut self, turn: ModelTurn) -> Result<AnsweredTurn, AgentError> {
-        Ok(Self::execute(self, turn).await?)
+    async fn record(&mut self, entry: ConversationEntry) -> Result<(), AgentError> {
+        Ok(self.record_conversation(&entry).await?)
+    }
+
+    fn hidden_input(&self, turn: &ModelTurn) -> Vec<String> {
+        Self::hidden_input(self, turn)
+    }
+
+    async fn execute(
+        &mut self,
+        turn: ModelTurn,
+        response: u64,
+        started: Option<u64>,
+    ) -> Result<AnsweredTurn, AgentError> {
+        Ok(self.execute_response(turn, response, started).await?)
     }
 
     fn emit(&self, event: SessionEvent) {

@@ -12,6 +12,7 @@ pub mod contract;
 pub mod desktop_fixture;
 pub mod eventually;
 pub mod gate;
+pub mod gateway;
 pub mod page;
 pub mod provider;
 pub mod site;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use telechir_protocol::{
     Command, ComputerResult, Content, Failure, FailureKind, InputRequest, Media, ShellAction,
-    ShellOutcome, ShellResult, ToolResult,
+    ShellOutcome, ShellResult, StepOutcome, StepState, ToolResult,
 };
 
 /// How a call ended.
@@ -64,6 +64,76 @@ impl ToolStatus {
     }
 }
 
+/// The strongest thing known about the effect of a call on its device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ToolEffect {
+    /// Nothing was sent to the device.
+    Nothing,
+    /// At least a part was sent to the device, which confirmed not all of it.
+    Delivered,
+    /// All that was sent to the device was observed to have its effect.
+    Confirmed,
+}
+
+impl ToolEffect {
+    /// The word for clients.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Nothing => "none",
+            Self::Delivered => "delivered",
+            Self::Confirmed => "confirmed",
+        }
+    }
+
+    /// The effect of a shell call, which has one command at most; none if it is not known.
+    fn of_shell(result: &ShellResult) -> Option<Self> {
+        if let Some(failure) = &result.error {
+            return Self::of_failure(failure);
+        }
+        Some(match result.outcome() {
+            ShellOutcome::NotStarted => Self::Nothing,
+            ShellOutcome::Success | ShellOutcome::Error => Self::Confirmed,
+            ShellOutcome::Running
+            | ShellOutcome::AwaitingInput
+            | ShellOutcome::Timeout
+            | ShellOutcome::Cancelled
+            | ShellOutcome::Other(_) => Self::Delivered,
+        })
+    }
+
+    /// The effect of what failed; none if it is not known.
+    fn of_failure(failure: &Failure) -> Option<Self> {
+        match failure.kind {
+            FailureKind::Denied
+            | FailureKind::InvalidInput
+            | FailureKind::Unsupported
+            | FailureKind::Stale
+            | FailureKind::NotExecuted => Some(Self::Nothing),
+            FailureKind::Timeout
+            | FailureKind::Cancelled
+            | FailureKind::Device
+            | FailureKind::Interrupted => None,
+        }
+    }
+
+    /// The effect of a call's steps; none if it is not known.
+    fn of_steps(steps: &[StepOutcome]) -> Option<Self> {
+        let of_step = |step: &StepOutcome| match &step.state {
+            StepState::Delivered => Some(Self::Delivered),
+            StepState::Confirmed => Some(Self::Confirmed),
+            StepState::NotStarted => Some(Self::Nothing),
+            StepState::Failed { failure } => Self::of_failure(failure),
+        };
+        let effects: Vec<Self> = steps.iter().map(of_step).collect::<Option<_>>()?;
+        let has = |effect| effects.contains(&effect);
+        match (has(Self::Delivered), has(Self::Confirmed)) {
+            (true, _) => Some(Self::Delivered),
+            (false, true) => Some(Self::Confirmed),
+            (false, false) => (!effects.is_empty()).then_some(Self::Nothing),
+        }
+    }
+}
+
 /// What a tool returns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolAnswer {
@@ -76,6 +146,8 @@ pub struct ToolAnswer {
     pub members: Map<String, Value>,
     /// The screen afterwards, if the tool returns it.
     pub screenshot: Option<Media>,
+    /// What is known about the effect of the call; absent if nothing is.
+    pub effect: Option<ToolEffect>,
 }
 
 impl ToolAnswer {
@@ -113,6 +185,7 @@ impl ToolAnswer {
             is_error,
             members: rest,
             screenshot,
+            effect,
         } = parts;
         let mut members = Map::new();
         members.insert("status".to_owned(), status.name().into());
@@ -126,6 +199,7 @@ impl ToolAnswer {
             is_error,
             members,
             screenshot,
+            effect,
         }
     }
 
@@ -169,6 +243,7 @@ struct Parts {
     is_error: bool,
     members: Map<String, Value>,
     screenshot: Option<Media>,
+    effect: Option<ToolEffect>,
 }
 
 impl Parts {
@@ -178,6 +253,7 @@ impl Parts {
             is_error: status.is_error(),
             members,
             screenshot: None,
+            effect: None,
         }
     }
 }
@@ -244,6 +320,7 @@ fn shell(call: &Content, result: &ShellResult) -> Parts {
     };
     Parts {
         is_error,
+        effect: ToolEffect::of_shell(result),
         ..Parts::new(status, members)
     }
 }
@@ -376,6 +453,7 @@ fn computer(result: &ComputerResult) -> Parts {
     }
     Parts {
         screenshot,
+        effect: ToolEffect::of_steps(&result.steps),
         ..Parts::new(status, members)
     }
 }

@@ -6,6 +6,8 @@ use crate::schema::{Argument, Kind};
 
 /// Maximum characters of a wrong value that an error message repeats.
 const MAX_SHOWN_CHARS: usize = 60;
+/// Maximum bytes of one argument: as many as a command may have under any policy.
+const MAX_BYTES: usize = 1 << 20;
 
 /// Why a tool cannot be called so: a sentence that the model can act on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,7 +58,8 @@ pub(crate) fn checked(
     let mut known = Map::new();
     for (name, value) in arguments {
         let Some(argument) = table.iter().find(|argument| argument.name == name) else {
-            let names: Vec<&str> = table.iter().map(|argument| argument.name).collect();
+            let listed = table.iter().filter(|argument| argument.is_listed);
+            let names: Vec<&str> = listed.map(|argument| argument.name).collect();
             let expected = if names.is_empty() {
                 format!("{tool} takes no arguments")
             } else {
@@ -66,6 +69,11 @@ pub(crate) fn checked(
         };
         if value.is_null() {
             continue;
+        }
+        let bytes = byte_size(value);
+        if bytes > MAX_BYTES {
+            let message = format!("expected at most {MAX_BYTES} bytes, found {bytes}");
+            return Err(ArgumentError::at(name, message));
         }
         let value = lenient(argument.kind, value);
         if !argument.kind.accepts(&value) {
@@ -93,12 +101,29 @@ fn lenient(kind: Kind, value: &Value) -> Value {
         return value.clone();
     };
     let parsed = match kind {
-        Kind::Number(..) | Kind::Integer(..) | Kind::Flag | Kind::Texts | Kind::Object => {
-            serde_json::from_str(text.trim()).ok()
-        }
-        Kind::Text | Kind::OneOf(_) | Kind::Action(_) | Kind::Point | Kind::Any => None,
+        Kind::Number(..)
+        | Kind::Integer(..)
+        | Kind::Flag
+        | Kind::Texts
+        | Kind::Region
+        | Kind::Object
+        | Kind::Objects => serde_json::from_str(text.trim()).ok(),
+        Kind::Text | Kind::Scalar | Kind::OneOf(_) | Kind::Action(_) | Kind::Point => None,
     };
     parsed.unwrap_or_else(|| value.clone())
+}
+
+/// The bytes of all texts, names and other values in a value.
+pub(crate) fn byte_size(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 8,
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(byte_size).sum(),
+        Value::Object(members) => {
+            let member = |(name, value): (&String, &Value)| name.len() + byte_size(value);
+            members.iter().map(member).sum()
+        }
+    }
 }
 
 fn shown(value: &Value) -> String {
@@ -157,6 +182,16 @@ mod tests {
         ] {
             assert_eq!(check(&arguments), Err(expected.to_owned()), "{arguments}");
         }
+    }
+
+    #[test]
+    fn a_long_argument_is_refused_with_its_limit() {
+        let long = "x".repeat(MAX_BYTES + 1);
+        let error = check(&json!({"command": long})).expect_err("a long command");
+        let expected = "/command: expected at most 1048576 bytes, found 1048577";
+        assert_eq!(error, expected);
+        let most = long.get(1..).expect("ASCII");
+        assert!(check(&json!({"command": most})).is_ok());
     }
 
     #[test]

@@ -10,7 +10,8 @@ use crate::arguments::{ArgumentError, checked, shortened};
 use crate::elements::ElementList;
 use crate::foreign_arguments;
 use crate::request::{self, ToolRequest};
-use crate::table::{AnswerForm, Entry, SESSION, TOOLS};
+use crate::table::{ACTION, AnswerForm, Entry, SESSION, TOOLS};
+use crate::words;
 
 /// What the session behind the tools has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -134,15 +135,34 @@ impl ToolCatalog {
                 names.join(", ")
             )));
         };
-        if entry.name == "computer_use" && arguments.get("action") == Some(&"navigate".into()) {
+        let opens_address = arguments.get(ACTION) == Some(&"navigate".into());
+        if entry.name == "computer_use" && opens_address && self.has("browser_session") {
             let message = "open addresses with browser_session: action open, and url";
-            return Err(ArgumentError::at("action", message));
+            return Err(ArgumentError::at(ACTION, message));
         }
         let table = entry.arguments();
         let arguments = foreign_arguments::listed(entry.name, arguments);
-        let mut arguments = checked(entry.name, &table, &arguments)?;
+        let checked = checked(entry.name, &table, &arguments);
+        let mut arguments = checked.map_err(|error| self.with_other_tool(error, &arguments))?;
         arguments.shift_remove(SESSION);
         request::read(entry.name, &table, arguments)
+    }
+
+    /// The error, which for an unknown action names the offered tool that has it.
+    fn with_other_tool(
+        &self,
+        mut error: ArgumentError,
+        arguments: &Map<String, Value>,
+    ) -> ArgumentError {
+        let action = arguments.get(ACTION).and_then(Value::as_str);
+        let has =
+            |entry: &&&Entry| action.is_some_and(|name| words::actions(entry).contains(&name));
+        if error.pointer == format!("/{ACTION}")
+            && let Some(other) = self.entries.iter().find(has)
+        {
+            error.message += &format!("; {} has it", other.name);
+        }
+        error
     }
 
     /// The answer of a tool to its call, which took `elapsed`.
@@ -155,7 +175,7 @@ impl ToolCatalog {
     ) -> ToolAnswer {
         let mut answer = ToolAnswer::of(call, result, elapsed);
         if let Some(Value::String(message)) = answer.members.get("message") {
-            let message = in_words_of_tools(message, self.has("execute_browser"));
+            let message = words::in_words_of(&self.entries, tool, message);
             answer.insert("message", message.into());
         }
         match tool {
@@ -243,46 +263,6 @@ pub fn session_handle(arguments: &Map<String, Value>) -> Option<&str> {
     arguments.get(SESSION).and_then(Value::as_str)
 }
 
-/// A device's message with the names that the tools have for neutral actions.
-fn in_words_of_tools(message: &str, has_browser: bool) -> String {
-    const IN_BROWSER: [(&str, &str); 7] = [
-        ("read_page", "get_ui_context"),
-        ("page_text", "execute_browser extract_text"),
-        ("find", "execute_browser find"),
-        ("form_input", "execute_browser fill"),
-        ("list_tabs", "execute_browser list_tabs"),
-        ("new_tab", "execute_browser open_tab"),
-        ("maximize_window", "maximize_active_window"),
-    ];
-    const ON_DESKTOP: [(&str, &str); 4] = [
-        ("read_page", "get_ui_context"),
-        ("find", "get_ui_context"),
-        ("form_input", "execute_accessible set_value"),
-        ("maximize_window", "maximize_active_window"),
-    ];
-    let names: &[_] = match has_browser {
-        true => &IN_BROWSER,
-        false => &ON_DESKTOP,
-    };
-    let is_part = |c: char| c.is_alphanumeric() || c == '_';
-    let mut text = String::with_capacity(message.len());
-    let mut rest = message;
-    while let Some(start) = rest.find(is_part) {
-        text.push_str(&rest[..start]);
-        rest = &rest[start..];
-        let end = rest.find(|c: char| !is_part(c)).unwrap_or(rest.len());
-        let (word, after) = rest.split_at(end);
-        // "find" is also a verb: it is an action only where it is offered as one.
-        let is_offered = word != "find" || text.ends_with("use ") || text.ends_with("or ");
-        let name = names
-            .iter()
-            .find(|(neutral, _)| *neutral == word && is_offered);
-        text.push_str(name.map_or(word, |(_, name)| name));
-        rest = after;
-    }
-    text + rest
-}
-
 /// Puts the elements of the text into members, and leaves its other lines.
 fn list_elements(answer: &mut ToolAnswer) {
     let Some(Value::String(text)) = answer.members.get("stdout").filter(|_| !answer.is_error)
@@ -315,6 +295,10 @@ fn add_elements(answer: &mut ToolAnswer) {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+    use telechir_protocol::{Action, Tool};
+    use telechir_providers::{page_actions, page_tool};
+
     use super::*;
 
     const ALL: Capabilities = Capabilities {
@@ -361,34 +345,219 @@ mod tests {
     }
 
     #[test]
-    fn messages_have_the_names_of_tools() {
-        for (message, expected) in [
-            (
-                "There is no ref \"ref_9\"; use read_page to get refs.",
-                "There is no ref \"ref_9\"; use get_ui_context to get refs.",
-            ),
-            (
-                "use find or read_page",
-                "use execute_browser find or get_ui_context",
-            ),
-            (
-                "failed to find the button \"read_pages\"",
-                "failed to find the button \"read_pages\"",
-            ),
-            ("é", "é"),
-        ] {
-            assert_eq!(in_words_of_tools(message, true), expected);
+    fn each_argument_has_one_type() {
+        let catalog = ToolCatalog::new(ALL, &ToolSelection::default()).expect("no names");
+        for tool in catalog.definitions() {
+            let schemas = [Some(tool.input_schema.clone()), tool.output_schema];
+            for schema in schemas.into_iter().flatten() {
+                let text = Value::Object(schema).to_string();
+                assert!(!text.contains("\"type\":["), "{}: {text}", tool.name);
+            }
+            for (name, schema) in tool.input_schema["properties"]
+                .as_object()
+                .expect("members")
+            {
+                assert!(schema["type"].is_string(), "{}: {name}", tool.name);
+            }
+        }
+    }
+
+    /// Arguments with which each action of the page function can be read.
+    fn example(action: &str) -> Value {
+        match action {
+            "navigate" | "open_tab" => json!({"url": "https://example.com/"}),
+            "find" => json!({"query": "price"}),
+            "fill" => json!({"ref": "t1", "value": true}),
+            "fill_form" => {
+                json!({"fields": [{"ref": "t1", "value": "Ada"}, {"ref": "c2", "value": true}]})
+            }
+            "press" => json!({"key": "Enter"}),
+            "drag" => json!({"ref": "e1", "to": "e2"}),
+            "scroll" => json!({"ref": "e1", "direction": "down", "amount": 2}),
+            "upload" => json!({"ref": "b1", "paths": ["a.txt"]}),
+            "wait" => json!({"text": "done", "gone": true, "seconds": 5}),
+            "click" | "double_click" | "right_click" | "hover" => json!({"ref": "b1"}),
+            "switch_tab" | "close_tab" => json!({"tab": "tab_1"}),
+            "dialog" => json!({"accept": true, "value": "Ada"}),
+            _ => json!({}),
         }
     }
 
     #[test]
-    fn no_schema_has_a_list_of_types() {
+    fn the_browser_tool_has_all_that_the_page_function_has() {
+        let Tool::Function(page) = page_tool() else {
+            panic!("no function")
+        };
         let catalog = ToolCatalog::new(ALL, &ToolSelection::default()).expect("no names");
-        for tool in catalog.definitions() {
-            let schemas = [Some(tool.input_schema), tool.output_schema];
-            for schema in schemas.into_iter().flatten() {
-                let text = Value::Object(schema).to_string();
-                assert!(!text.contains("\"type\":["), "{}: {text}", tool.name);
+        let definitions = catalog.definitions();
+        let browser = definitions.iter().find(|tool| tool.name == page.name);
+        let browser = &browser.expect("the same name").input_schema["properties"];
+        let names = |schema: &Value| -> Vec<String> {
+            let members = schema["properties"].as_object().expect("members");
+            members.keys().cloned().collect()
+        };
+        let nested = names(&page.parameters["properties"]["params"]);
+        let beside = names(&page.parameters);
+        let beside = beside.iter().filter(|name| *name != "params");
+        for name in beside.chain(&nested) {
+            assert!(browser.get(name).is_some(), "no argument {name}");
+        }
+        // Nothing is offered that the page refuses.
+        for name in ["filter", "direction"] {
+            let offered = &page.parameters["properties"]["params"]["properties"][name]["enum"];
+            assert_eq!(browser[name]["enum"], *offered, "{name}");
+        }
+        let call = |arguments: &Value| {
+            let arguments = arguments.as_object().expect("members");
+            catalog.read("execute_browser", arguments)
+        };
+        for action in page.parameters["properties"]["action"]["enum"]
+            .as_array()
+            .expect("a list")
+        {
+            let mut arguments = example(action.as_str().expect("a name"));
+            let nested = json!({"action": action, "params": arguments});
+            arguments["action"] = action.clone();
+            let read = call(&arguments).unwrap_or_else(|error| panic!("{arguments}: {error}"));
+            assert_eq!(call(&nested), Ok(read.clone()), "{arguments}");
+            let ToolRequest::Call(Content::ComputerCall(read)) = read else {
+                panic!("{arguments}: {read:?}")
+            };
+            let steps = page_actions(arguments.as_object().expect("members").clone());
+            let steps: Vec<Action> = steps
+                .expect("steps")
+                .into_iter()
+                .map(|step| Action::from_json(step).expect("an action").0)
+                .collect();
+            assert_eq!(read.actions, steps, "{arguments}");
+            assert!(
+                !steps
+                    .iter()
+                    .any(|step| matches!(step, Action::Other { .. }))
+            );
+        }
+    }
+
+    #[test]
+    fn wrong_page_actions_are_named_in_the_words_of_the_tool() {
+        for (arguments, expected) in [
+            (
+                json!({"action": "snapshot", "visible": false}),
+                "/visible: expected true, found false",
+            ),
+            (
+                json!({"action": "snapshot", "filter": "hidden"}),
+                "/filter: expected one of brief",
+            ),
+            (
+                json!({"action": "wait", "text": "done", "seconds": 45}),
+                "/seconds: expected a number from 0 to 30",
+            ),
+            (
+                json!({"action": "drag", "ref": "e1"}),
+                "/to: missing; drag needs it",
+            ),
+            (
+                json!({"action": "select", "ref": "e1"}),
+                "/value: missing; select needs it",
+            ),
+            (
+                json!({"action": "fill_form", "fields": [{"ref": "t1"}]}),
+                "/fields: a field has no",
+            ),
+            (
+                json!({"action": "fill_form"}),
+                "/fields: missing; fill_form needs it",
+            ),
+            (
+                json!({"action": "fill", "ref": "t1", "value": [1]}),
+                "/value: expected a string",
+            ),
+            (json!({"action": "press", "key": ""}), "/key: press: "),
+            (
+                json!({"action": "scroll_to"}),
+                "/ref: missing; scroll_to needs it",
+            ),
+            (json!({"action": "save_pdf"}), "; browser_session has it"),
+            (
+                json!({"action": "fly"}),
+                "/action: expected one of navigate, back,",
+            ),
+        ] {
+            let catalog = ToolCatalog::new(ALL, &ToolSelection::default()).expect("no names");
+            let read = catalog.read("execute_browser", arguments.as_object().expect("members"));
+            let error = read.expect_err("a wrong call").to_string();
+            assert!(error.contains(expected), "{arguments}: {error}");
+        }
+    }
+
+    /// Every set of devices, and every tool alone.
+    fn catalogs() -> Vec<ToolCatalog> {
+        let with = |only: Vec<String>, has| {
+            let selection = ToolSelection {
+                only,
+                ..ToolSelection::default()
+            };
+            ToolCatalog::new(has, &selection).expect("known names")
+        };
+        let sets = (0..16_u8).map(|bits| {
+            let has = Capabilities {
+                desktop: bits & 1 != 0,
+                browser: bits & 2 != 0,
+                shell: bits & 4 != 0,
+                model: bits & 8 != 0,
+                screen: None,
+            };
+            with(Vec::new(), has)
+        });
+        let single = TOOLS
+            .iter()
+            .map(|tool| with(vec![tool.name.to_owned()], ALL));
+        sets.chain(single).collect()
+    }
+
+    #[test]
+    fn texts_name_no_tool_or_action_that_the_client_does_not_have() {
+        for catalog in catalogs() {
+            let definitions = catalog.definitions();
+            let mut known: Vec<&str> = definitions.iter().map(|tool| tool.name).collect();
+            for entry in &catalog.entries {
+                known.extend(words::actions(entry));
+                known.extend(entry.arguments().iter().map(|argument| argument.name));
+            }
+            let mut texts: Vec<(String, &str)> = Vec::new();
+            for tool in &definitions {
+                texts.push((tool.description.to_owned(), tool.name));
+                for argument in tool.input_schema["properties"]
+                    .as_object()
+                    .expect("members")
+                    .values()
+                {
+                    let text = argument["description"].as_str().unwrap_or_default();
+                    texts.push((text.to_owned(), tool.name));
+                }
+                for wrong in [
+                    json!({"action": "navigate"}),
+                    json!({"action": "save_pdf"}),
+                    json!({"action": "set_value"}),
+                    json!({"nothing": 1}),
+                ] {
+                    let read = catalog.read(tool.name, wrong.as_object().expect("members"));
+                    texts.extend(read.err().map(|error| (error.to_string(), tool.name)));
+                }
+            }
+            for (text, tool) in texts {
+                let is_part = |c: char| c.is_alphanumeric() || c == '_';
+                let names = text
+                    .split(|c| !is_part(c))
+                    .filter(|word| word.contains('_'));
+                for name in names.filter(|name| *name != "awaiting_input") {
+                    let is_echo = text.ends_with(&format!("found \"{name}\""));
+                    assert!(
+                        is_echo || known.contains(&name),
+                        "{tool}: {name} in {text:?}"
+                    );
+                }
             }
         }
     }

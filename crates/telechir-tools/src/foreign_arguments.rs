@@ -9,8 +9,9 @@ pub(crate) fn listed(tool: &str, arguments: &Map<String, Value>) -> Map<String, 
         "execute_gui" => gui(&mut arguments),
         "execute_browser" => {
             flatten(&mut arguments, "params");
-            rename(&mut arguments, "text", "value");
             rename(&mut arguments, "tab_id", "tab");
+            rename(&mut arguments, "element_id", "ref");
+            rename(&mut arguments, "network_idle", "idle");
         }
         "execute_accessible" => rename(&mut arguments, "target", "element_name"),
         "computer_use" => {

@@ -92,7 +92,7 @@ pub fn handle_computer_action(
 /// # Ok::<(), telechir_tools::ArgumentError>(())
 /// ```
 pub fn computer_action(arguments: &Map<String, Value>) -> Result<Action, ArgumentError> {
-    let catalog = offered("computer_use")?;
+    let catalog = catalog()?;
     if let ToolRequest::Call(Content::ComputerCall(mut call)) =
         catalog.read("computer_use", arguments)?
         && call.actions.len() == 1
@@ -169,7 +169,7 @@ pub fn handle_session_action(
     computer: &mut dyn Computer,
     arguments: &Map<String, Value>,
 ) -> Result<Handled, HandleError> {
-    let catalog = offered("browser_session")?;
+    let catalog = catalog()?;
     let ToolRequest::Session(verb) = catalog.read("browser_session", arguments)? else {
         return Err(ArgumentError::of_call("expected a verb of the session").into());
     };
@@ -276,14 +276,14 @@ fn pause(time: Duration) {
     }
 }
 
-/// A catalog of one tool.
-fn offered(tool: &str) -> Result<ToolCatalog, ArgumentError> {
+/// The tools whose calls are handled here.
+fn catalog() -> Result<ToolCatalog, ArgumentError> {
     let has = Capabilities {
         browser: true,
         ..Capabilities::default()
     };
     let selection = ToolSelection {
-        only: vec![tool.to_owned()],
+        only: vec!["computer_use".to_owned(), "browser_session".to_owned()],
         ..ToolSelection::default()
     };
     ToolCatalog::new(has, &selection).map_err(ArgumentError::of_call)

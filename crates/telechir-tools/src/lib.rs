@@ -69,8 +69,9 @@ mod prompt_tools;
 mod request;
 mod schema;
 mod table;
+mod words;
 
-pub use answer::{ToolAnswer, ToolStatus};
+pub use answer::{ToolAnswer, ToolEffect, ToolStatus};
 pub use arguments::ArgumentError;
 pub use catalog::{
     Capabilities, ToolCatalog, ToolDefinition, ToolHints, ToolSelection, session_handle,

@@ -1,11 +1,14 @@
 //! The arguments of a tool as a neutral call, or as a request that needs no device.
 
 use serde_json::{Map, Value, json};
-use telechir_protocol::{Action, Command, ComputerCall, Content, ShellAction, ShellCall};
+use telechir_protocol::{Action, Command, ComputerCall, Content, ShellAction, ShellCall, TargetId};
+use telechir_providers::page_actions;
 
 use crate::arguments::ArgumentError;
 use crate::schema::{Argument, integer, point};
 
+/// The target of calls for the browser.
+const BROWSER: &str = "browser";
 /// Wheel notches of `execute_gui` without `clicks`.
 const GUI_SCROLL: i64 = 5;
 /// Wheel notches of `computer_use` without `amount`.
@@ -119,9 +122,24 @@ pub(crate) fn read(
                 last_n: last_n.unwrap_or(HISTORY_LENGTH),
             })
         }
-        "browser_session" => session(&arguments).map(ToolRequest::Session),
+        "browser_session" => match device_action(&arguments)? {
+            Some(action) => {
+                let verb = verb(tool, &arguments);
+                on_page(table, &verb, vec![action]).map(ToolRequest::Call)
+            }
+            None => session(&arguments).map(ToolRequest::Session),
+        },
         "execute_computer_use" => task(&arguments).map(ToolRequest::Task),
-        _ => computer(table, action(tool, arguments)?).map(ToolRequest::Call),
+        "execute_browser" => {
+            let verb = verb(tool, &arguments);
+            on_page(table, &verb, browser(arguments)?).map(ToolRequest::Call)
+        }
+        _ => {
+            let verb = verb(tool, &arguments);
+            computer(table, &verb, vec![action(tool, arguments)?])
+                .map(Content::ComputerCall)
+                .map(ToolRequest::Call)
+        }
     }
 }
 
@@ -200,6 +218,25 @@ fn milliseconds(seconds: f64) -> u64 {
     (seconds * 1_000.0) as u64
 }
 
+/// The neutral action of a verb that the session's browser performs; none for other verbs.
+fn device_action(
+    arguments: &Map<String, Value>,
+) -> Result<Option<Map<String, Value>>, ArgumentError> {
+    let verb = arguments.get("action").and_then(Value::as_str);
+    let (needed, taken) = match verb.unwrap_or_default() {
+        "emulate" => (&["settings"][..], &["settings"][..]),
+        "list_cookies" | "clear_cookies" => (&[][..], &["url"][..]),
+        "set_cookies" => (&["cookies"][..], &["cookies"][..]),
+        "save_storage_state" | "save_pdf" => (&[][..], &["path"][..]),
+        "load_storage_state" => (&["path"][..], &["path"][..]),
+        _ => return Ok(None),
+    };
+    need(arguments, needed)?;
+    let mut action = arguments.clone();
+    action.retain(|name, _| name == "action" || taken.contains(&name.as_str()));
+    Ok(Some(action))
+}
+
 fn session(arguments: &Map<String, Value>) -> Result<SessionVerb, ArgumentError> {
     let text = |name: &str| arguments.get(name).and_then(Value::as_str);
     let flag = |name: &str| arguments.get(name).and_then(Value::as_bool);
@@ -235,7 +272,7 @@ fn session(arguments: &Map<String, Value>) -> Result<SessionVerb, ArgumentError>
             }
             let page = text("url").map(|url| json!({"action": "navigate", "url": url}));
             let page = page
-                .map(|action| computer(&[], object(action)))
+                .map(|action| on_page(&[], "open", vec![object(action)]))
                 .transpose()?;
             Ok(SessionVerb::Open(options, page.map(Box::new)))
         }
@@ -299,7 +336,6 @@ fn action(
             // The default of a page has one line for several elements.
             arguments.entry("filter").or_insert_with(|| "all".into());
         }
-        "execute_browser" => browser(&mut arguments)?,
         "execute_accessible" => element(&mut arguments)?,
         "maximize_active_window" => {
             arguments.insert("action".to_owned(), "maximize_window".into());
@@ -314,34 +350,38 @@ fn action(
     Ok(arguments)
 }
 
-fn browser(arguments: &mut Map<String, Value>) -> Result<(), ArgumentError> {
-    let action = arguments.get("action").and_then(Value::as_str);
-    let (name, needed) = match action.unwrap_or_default() {
-        "fill" | "select" => ("form_input", &["ref", "value"][..]),
-        "press" => ("key", &["key"][..]),
-        "extract_text" => ("page_text", &[][..]),
-        "snapshot" => ("read_page", &[][..]),
-        "open_tab" => ("new_tab", &[][..]),
-        "navigate" => ("navigate", &["url"][..]),
-        "click" => ("click", &["ref"][..]),
-        "hover" => ("hover", &["ref"][..]),
-        "scroll_to" => ("scroll_to", &["ref"][..]),
-        "find" => ("find", &["query"][..]),
-        "close_tab" => ("close_tab", &["tab"][..]),
-        "switch_tab" => ("switch_tab", &["tab"][..]),
-        "back" => ("back", &[][..]),
-        "forward" => ("forward", &[][..]),
-        "reload" => ("reload", &[][..]),
-        "list_tabs" => ("list_tabs", &[][..]),
-        _ => ("screenshot", &[][..]),
+/// The actions of `execute_browser`: those of the page function, and a few more.
+fn browser(mut arguments: Map<String, Value>) -> Result<Vec<Map<String, Value>>, ArgumentError> {
+    let verb = arguments.get("action").and_then(Value::as_str);
+    let verb = verb.unwrap_or_default().to_owned();
+    let name = match verb.as_str() {
+        "select" => "fill",
+        "screenshot" if arguments.contains_key("ref") => "capture_element",
+        "scroll_to" => {
+            need(&arguments, &["ref"])?;
+            "scroll_to"
+        }
+        other => other,
     };
-    need(arguments, needed)?;
     arguments.insert("action".to_owned(), name.into());
-    if arguments.remove("visible") == Some(Value::Bool(false)) {
-        arguments.insert("filter".to_owned(), "hidden".into());
+    match arguments.shift_remove("visible") {
+        Some(Value::Bool(false)) if verb == "snapshot" => {
+            let message = "expected true, found false: a snapshot has visible elements only";
+            return Err(ArgumentError::at("visible", message));
+        }
+        _ => {}
     }
-    interactive_only(arguments);
-    Ok(())
+    page_actions(arguments).map_err(|problem| match needed_argument(&problem) {
+        Some(name) => ArgumentError::at(name, format!("missing; {verb} needs it")),
+        None if verb == "fill_form" => ArgumentError::at("fields", problem),
+        None => ArgumentError::of_call(format!("{verb}: {problem}")),
+    })
+}
+
+/// The argument in "`click` needs `ref`".
+fn needed_argument(problem: &str) -> Option<&str> {
+    let (_, needed) = problem.split_once("` needs `")?;
+    needed.strip_suffix('`')
 }
 
 fn element(arguments: &mut Map<String, Value>) -> Result<(), ArgumentError> {
@@ -437,13 +477,36 @@ fn object(value: Value) -> Map<String, Value> {
     }
 }
 
-/// A call of one action, read as neutral JSON under any of the names that it knows. `table` has the
-/// arguments of the tool, of which an error names one.
-fn computer(table: &[Argument], action: Map<String, Value>) -> Result<Content, ArgumentError> {
-    match Action::from_json(action) {
-        Ok((action, _ignored)) => Ok(Content::ComputerCall(ComputerCall::new("", vec![action]))),
-        Err(invalid) => Err(named_as_in(table, &invalid.action, &invalid.problem)),
-    }
+/// What the client asks for, in its own words: the action, or the tool if it has no actions.
+fn verb(tool: &str, arguments: &Map<String, Value>) -> String {
+    let action = arguments.get("action").and_then(Value::as_str);
+    action.unwrap_or(tool).to_owned()
+}
+
+/// A call for the browser, also in a session with a desktop, which takes calls without a target.
+fn on_page(
+    table: &[Argument],
+    verb: &str,
+    actions: Vec<Map<String, Value>>,
+) -> Result<Content, ArgumentError> {
+    let mut call = computer(table, verb, actions)?;
+    call.target = Some(TargetId::from(BROWSER));
+    Ok(Content::ComputerCall(call))
+}
+
+/// A call of these actions, read as neutral JSON under any of the names that it knows. `table` has
+/// the arguments of the tool, of which an error names one; `verb` is what the client wrote.
+fn computer(
+    table: &[Argument],
+    verb: &str,
+    actions: Vec<Map<String, Value>>,
+) -> Result<ComputerCall, ArgumentError> {
+    let read = |action| match Action::from_json(action) {
+        Ok((action, _ignored)) => Ok(action),
+        Err(invalid) => Err(named_as_in(table, verb, &invalid.problem)),
+    };
+    let actions: Result<Vec<Action>, ArgumentError> = actions.into_iter().map(read).collect();
+    Ok(ComputerCall::new("", actions?))
 }
 
 /// An error about a member of a neutral action, about the tool's argument that it comes from.

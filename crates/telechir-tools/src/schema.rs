@@ -8,6 +8,8 @@ use telechir_protocol::normalize_action_type;
 pub(crate) enum Kind {
     /// Any text.
     Text,
+    /// Text, or a number or flag, which models write as such.
+    Scalar,
     /// A finite number from the first to the second value.
     Number(f64, f64),
     /// A whole number from the first to the second value.
@@ -24,8 +26,10 @@ pub(crate) enum Kind {
     Point,
     /// A JSON object.
     Object,
-    /// Any JSON value.
-    Any,
+    /// A list of JSON objects.
+    Objects,
+    /// A rectangle, as `[left, top, right, bottom]`.
+    Region,
 }
 
 /// An argument of a tool.
@@ -34,6 +38,8 @@ pub(crate) struct Argument {
     pub(crate) name: &'static str,
     pub(crate) kind: Kind,
     pub(crate) is_required: bool,
+    /// Whether clients see it; one of another vocabulary is only accepted.
+    pub(crate) is_listed: bool,
     /// For the model; empty if the name is enough.
     pub(crate) description: &'static str,
 }
@@ -48,7 +54,16 @@ pub(crate) const fn optional(
         name,
         kind,
         is_required: false,
+        is_listed: true,
         description,
+    }
+}
+
+/// An argument of another vocabulary, which is accepted without being listed.
+pub(crate) const fn accepted(name: &'static str, kind: Kind) -> Argument {
+    Argument {
+        is_listed: false,
+        ..optional(name, kind, "")
     }
 }
 
@@ -62,25 +77,41 @@ pub(crate) const fn required(
         name,
         kind,
         is_required: true,
+        is_listed: true,
         description,
     }
+}
+
+/// A limit from which on it is not listed.
+const UNLIMITED: f64 = 100_000.0;
+
+/// A number without `.0`.
+fn short(number: f64) -> Value {
+    let value = Value::from(number);
+    integer(&value).map_or(value, Value::from)
 }
 
 impl Kind {
     fn schema(self) -> Map<String, Value> {
         let schema = match self {
-            Self::Text => json!({"type": "string"}),
-            Self::Number(min, max) => json!({"type": "number", "minimum": min, "maximum": max}),
+            // One type each: some clients cannot pass on a schema with several.
+            Self::Text | Self::Scalar => json!({"type": "string"}),
+            // What no screen has needs no limit in a list that every request of a model has.
+            Self::Number(_, max) if max >= UNLIMITED => json!({"type": "number"}),
+            Self::Integer(_, max) if max >= 100_000 => json!({"type": "integer"}),
+            Self::Number(min, max) => {
+                json!({"type": "number", "minimum": short(min), "maximum": short(max)})
+            }
             Self::Integer(min, max) => json!({"type": "integer", "minimum": min, "maximum": max}),
             Self::Flag => json!({"type": "boolean"}),
             Self::OneOf(words) | Self::Action(words) => {
                 json!({"type": "string", "enum": words})
             }
             Self::Texts => json!({"type": "array", "items": {"type": "string"}}),
-            // A text is accepted, too; some clients cannot pass on a schema with two types.
-            Self::Point => json!({"type": "array", "items": {"type": "number"}}),
+            // A text is accepted, too.
+            Self::Point | Self::Region => json!({"type": "array", "items": {"type": "number"}}),
             Self::Object => json!({"type": "object"}),
-            Self::Any => json!({}),
+            Self::Objects => json!({"type": "array", "items": {"type": "object"}}),
         };
         match schema {
             Value::Object(members) => members,
@@ -96,6 +127,7 @@ impl Kind {
     pub(crate) fn expectation(self) -> String {
         match self {
             Self::Text => "a string".to_owned(),
+            Self::Scalar => "a string, a number, true or false".to_owned(),
             Self::Number(min, max) => format!("a number from {min} to {max}"),
             Self::Integer(min, max) => format!("a whole number from {min} to {max}"),
             Self::Flag => "true or false".to_owned(),
@@ -103,13 +135,15 @@ impl Kind {
             Self::Texts => "a list of strings".to_owned(),
             Self::Point => "a point, as [x, y]".to_owned(),
             Self::Object => "an object".to_owned(),
-            Self::Any => "a value".to_owned(),
+            Self::Objects => "a list of objects".to_owned(),
+            Self::Region => "a rectangle, as [left, top, right, bottom]".to_owned(),
         }
     }
 
     pub(crate) fn accepts(self, value: &Value) -> bool {
         match self {
             Self::Text => value.is_string(),
+            Self::Scalar => value.is_string() || value.is_number() || value.is_boolean(),
             Self::Number(min, max) => value.as_f64().is_some_and(|n| (min..=max).contains(&n)),
             Self::Integer(min, max) => integer(value).is_some_and(|n| (min..=max).contains(&n)),
             Self::Flag => value.is_boolean(),
@@ -120,7 +154,15 @@ impl Kind {
                 .is_some_and(|items| items.iter().all(Value::is_string)),
             Self::Point => point(value).is_some(),
             Self::Object => value.is_object(),
-            Self::Any => true,
+            Self::Objects => value
+                .as_array()
+                .is_some_and(|items| items.iter().all(Value::is_object)),
+            // An object is a region in the neutral form, which is read later.
+            Self::Region => match value {
+                Value::Array(items) => items.len() == 4 && items.iter().all(Value::is_number),
+                Value::Object(_) => true,
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+            },
         }
     }
 }
@@ -168,7 +210,8 @@ pub(crate) fn object(arguments: &[Argument]) -> Map<String, Value> {
         }
         (argument.name.to_owned(), Value::Object(schema))
     };
-    let properties: Map<String, Value> = arguments.iter().map(member).collect();
+    let listed = arguments.iter().filter(|argument| argument.is_listed);
+    let properties: Map<String, Value> = listed.map(member).collect();
     let required = arguments.iter().filter(|argument| argument.is_required);
     let required: Vec<Value> = required.map(|argument| argument.name.into()).collect();
     let mut schema = Map::new();

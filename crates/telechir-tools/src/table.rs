@@ -1,9 +1,10 @@
 //! The table of tools: names, descriptions, arguments, hints.
 
 use serde_json::{Map, Value, json};
+use telechir_providers::PAGE_ACTIONS;
 
 use crate::catalog::{Capabilities, ToolDefinition, ToolHints};
-use crate::schema::{Argument, Kind, object, optional, required};
+use crate::schema::{Argument, Kind, accepted, object, optional, required};
 
 const READS: ToolHints = ToolHints {
     read_only: true,
@@ -46,6 +47,9 @@ pub(crate) enum AnswerForm {
 /// The argument of all tools that names a session by its handle.
 pub(crate) const SESSION: &str = "session";
 
+/// The argument that says what a tool with several actions does.
+pub(crate) const ACTION: &str = "action";
+
 const X: Argument = optional(
     "x",
     Kind::Number(0.0, 100_000.0),
@@ -55,9 +59,9 @@ const Y: Argument = optional("y", Kind::Number(0.0, 100_000.0), "");
 const LABEL: Argument = optional(
     "label",
     Kind::Integer(0, 100_000),
-    "number of an element in the last labelled screenshot",
+    "number of an element in a labelled screenshot",
 );
-const REF: Argument = optional("ref", Kind::Text, "ref of an element from a snapshot");
+const REF: Argument = optional("ref", Kind::Text, "from a snapshot");
 
 /// The actions of `execute_gui`, with the names of seed vocabularies as they are.
 pub(crate) const GUI_ACTIONS: &[&str] = &[
@@ -85,26 +89,20 @@ pub(crate) const GUI_ACTIONS: &[&str] = &[
     "read_clipboard",
     "write_clipboard",
 ];
-pub(crate) const BROWSER_ACTIONS: &[&str] = &[
-    "navigate",
-    "click",
-    "fill",
-    "press",
-    "extract_text",
-    "snapshot",
-    "find",
-    "open_tab",
-    "close_tab",
-    "switch_tab",
-    "list_tabs",
-    "back",
-    "forward",
-    "reload",
-    "select",
-    "hover",
-    "scroll_to",
-    "screenshot",
-];
+/// What `execute_browser` has beside the actions of the page function.
+const MORE_BROWSER_ACTIONS: &[&str] = &["select", "scroll_to", "screenshot"];
+pub(crate) const BROWSER_ACTIONS: &[&str] = &{
+    let mut all = [""; PAGE_ACTIONS.len() + MORE_BROWSER_ACTIONS.len()];
+    let mut at = 0;
+    while at < all.len() {
+        all[at] = match at < PAGE_ACTIONS.len() {
+            true => PAGE_ACTIONS[at],
+            false => MORE_BROWSER_ACTIONS[at - PAGE_ACTIONS.len()],
+        };
+        at += 1;
+    }
+    all
+};
 pub(crate) const ELEMENT_ACTIONS: &[&str] = &[
     "click",
     "set_value",
@@ -130,9 +128,26 @@ pub(crate) const COMPUTER_ACTIONS: &[&str] = &[
     "drag",
     "wait",
 ];
-const SESSION_VERBS: &[&str] = &["open", "status", "extend", "resume", "close"];
+const SESSION_VERBS: &[&str] = &[
+    "open",
+    "status",
+    "extend",
+    "resume",
+    "close",
+    "emulate",
+    "list_cookies",
+    "set_cookies",
+    "clear_cookies",
+    "save_storage_state",
+    "load_storage_state",
+    "save_pdf",
+];
 /// Most clients end a call after 60 seconds.
 const MAX_COMMAND_SECONDS: f64 = 50.0;
+/// A longer wait than the devices have would end early.
+const MAX_WAIT_SECONDS: f64 = 30.0;
+/// What a snapshot has, as in the page function.
+const SNAPSHOT_FILTERS: &[&str] = &["brief", "interactive", "full", "changes", "json"];
 const DIRECTIONS: &[&str] = &["up", "down", "left", "right"];
 
 pub(crate) const TOOLS: &[Entry] = &[
@@ -190,7 +205,7 @@ pub(crate) const TOOLS: &[Entry] = &[
             optional("duration", Kind::Number(0.0, 30.0), "seconds"),
             optional("window", Kind::Text, "id or a part of the title"),
             optional("name", Kind::Text, "of the application"),
-            optional("region", Kind::Any, "[left, top, right, bottom]"),
+            optional("region", Kind::Region, "[left, top, right, bottom]"),
         ],
         hints: ACTS,
         needs: Capabilities::has_screen,
@@ -226,18 +241,35 @@ pub(crate) const TOOLS: &[Entry] = &[
         name: "execute_browser",
         title: "Use the browser",
         description: "Acts on the page by refs from snapshot or find. Returns text; screenshot \
-            returns a picture. fill replaces the value of a field, press sends a key.",
+            returns a picture, of one element with ref. fill replaces the value of a field, press \
+            sends a key, wait waits for text, ref, url or idle.",
         arguments: &[
             required("action", Kind::OneOf(BROWSER_ACTIONS), ""),
-            optional("url", Kind::Text, "http or https"),
+            optional("url", Kind::Text, "http or https; for wait a part of it"),
             REF,
-            optional("value", Kind::Text, "for fill and select"),
+            optional("to", Kind::Text, "ref, for drag"),
+            optional("value", Kind::Scalar, "for fill and select"),
+            optional(
+                "fields",
+                Kind::Objects,
+                "[{\"ref\", \"value\"}] for fill_form",
+            ),
             optional("key", Kind::Text, "for press"),
             optional("query", Kind::Text, "for find"),
+            optional("direction", Kind::OneOf(DIRECTIONS), ""),
+            optional("amount", Kind::Number(0.0, 100.0), "wheel notches [3]"),
+            optional("paths", Kind::Texts, "files, for upload"),
+            optional("text", Kind::Text, "for wait"),
+            optional("gone", Kind::Flag, "for wait"),
+            optional("idle", Kind::Flag, "for wait"),
+            optional("seconds", Kind::Number(0.0, MAX_WAIT_SECONDS), ""),
+            optional("accept", Kind::Flag, "for dialog"),
+            optional("request", Kind::Integer(1, 1_000_000), "number in network"),
             optional("tab", Kind::Text, "id from list_tabs"),
-            optional("interactive_only", Kind::Flag, ""),
-            optional("visible", Kind::Flag, "false: also hidden elements"),
-            optional("params", Kind::Object, "any of these in one object"),
+            optional("filter", Kind::OneOf(SNAPSHOT_FILTERS), "for snapshot"),
+            accepted("interactive_only", Kind::Flag),
+            accepted("visible", Kind::Flag),
+            accepted("params", Kind::Object),
         ],
         hints: ACTS,
         needs: |has| has.browser,
@@ -264,7 +296,7 @@ pub(crate) const TOOLS: &[Entry] = &[
     Entry {
         name: "maximize_active_window",
         title: "Maximize the active window",
-        description: "Maximizes the active window; reports if it was so before.",
+        description: "Maximizes the active window.",
         arguments: &[],
         hints: ToolHints {
             destructive: false,
@@ -280,7 +312,7 @@ pub(crate) const TOOLS: &[Entry] = &[
         title: "Wait",
         description: "Waits; at most 30 seconds a call. Actions wait by themselves until the \
             screen is still.",
-        arguments: &[required("seconds", Kind::Number(0.0, 30.0), "")],
+        arguments: &[required("seconds", Kind::Number(0.0, MAX_WAIT_SECONDS), "")],
         hints: READS,
         needs: |_| true,
         answer: AnswerForm::Members,
@@ -288,7 +320,7 @@ pub(crate) const TOOLS: &[Entry] = &[
     Entry {
         name: "get_action_history",
         title: "List past calls",
-        description: "Returns the last calls with their results, failed and refused ones, too.",
+        description: "Returns the last calls with their results.",
         arguments: &[optional("last_n", Kind::Integer(1, 50), "[10]")],
         hints: READS,
         needs: |_| true,
@@ -298,7 +330,7 @@ pub(crate) const TOOLS: &[Entry] = &[
         name: "computer_use",
         title: "Use the computer",
         description: "One action by coordinates of the last screenshot (\"x,y\") or by label; \
-            returns a screenshot. Addresses are opened with browser_session.",
+            returns a screenshot.",
         arguments: &[
             required("action", Kind::Action(COMPUTER_ACTIONS), ""),
             optional("coordinate", Kind::Point, ""),
@@ -318,12 +350,20 @@ pub(crate) const TOOLS: &[Entry] = &[
         name: "browser_session",
         title: "Open or close the session",
         description: "open starts the session if necessary and opens url; status describes it; \
-            extend keeps it for timeout seconds without a call; close ends it with its programs. \
-            Returns a handle, valid until close; the other tools take it as session, and without \
-            it use this server's session.",
+            extend keeps it for timeout seconds without a call; close ends it with its programs; \
+            emulate changes what pages see. \
+            Returns a handle, which the other tools take as session; without it they use this \
+            server's.",
         arguments: &[
             required("action", Kind::OneOf(SESSION_VERBS), ""),
             optional("url", Kind::Text, "for open"),
+            optional(
+                "settings",
+                Kind::Object,
+                "such as {\"timezone\": \"Asia/Tokyo\"}; {} lists them",
+            ),
+            optional("cookies", Kind::Objects, "name, value, url"),
+            optional("path", Kind::Text, ""),
             optional("timeout", Kind::Integer(1, 86_400), "seconds"),
             optional("session_id", Kind::Text, "attach to it"),
             optional("context_id", Kind::Text, "persistent page data"),
@@ -378,8 +418,6 @@ fn output_schema(tool: &str) -> Map<String, Value> {
     let text = || json!({"type": "string"});
     let mut properties = Map::new();
     properties.insert("status".to_owned(), text());
-    properties.insert("voice_message".to_owned(), text());
-    properties.insert("duration_ms".to_owned(), json!({"type": "integer"}));
     match tool {
         "execute_cli" => {
             properties.insert("stdout".to_owned(), text());

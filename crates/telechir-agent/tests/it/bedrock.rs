@@ -12,15 +12,15 @@ fn call(id: &str, name: &str, input: Value) -> Value {
     json!({"toolUse": {"toolUseId": id, "name": name, "input": input, "type": "tool_use"}})
 }
 
-fn computer(id: &str, input: Value) -> Value {
+pub(crate) fn computer(id: &str, input: Value) -> Value {
     call(id, "computer", input)
 }
 
-fn bash(id: &str, command: &str) -> Value {
+pub(crate) fn bash(id: &str, command: &str) -> Value {
     call(id, "bash", json!({"command": command}))
 }
 
-fn text(text: &str) -> Value {
+pub(crate) fn text(text: &str) -> Value {
     json!({"text": text})
 }
 

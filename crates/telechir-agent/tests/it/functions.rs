@@ -11,7 +11,7 @@ const CHATS: [&str; 3] = ["functions", "functions-inline", "mistral-chat"];
 const CONVERSATIONS: &str = "mistral-conversations";
 
 /// A turn's content in the dialect's form: text, and calls with id, function, arguments.
-fn content(dialect: &str, text: &str, calls: &[(&str, &str, Value)]) -> Value {
+pub(crate) fn content(dialect: &str, text: &str, calls: &[(&str, &str, Value)]) -> Value {
     if dialect != CONVERSATIONS {
         let entry = |(id, name, arguments): &(&str, &str, Value)| {
             let function = json!({"name": name, "arguments": arguments_text(arguments)});
@@ -101,7 +101,7 @@ async fn an_invalid_call_is_answered_with_the_reason() {
                 ])},
                 {"expect": [
                     {"call": "aaaaaaaa1", "contains": "not JSON"},
-                    {"call": "aaaaaaaa2", "contains": "not a tool of this session"},
+                    {"call": "aaaaaaaa2", "contains": "No function of this session is named"},
                     {"call": "aaaaaaaa3", "contains": "`command` is missing"},
                 ], "say": content("I stop.", &[])},
             ]),

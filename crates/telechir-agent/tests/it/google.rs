@@ -12,7 +12,7 @@ const PARTS: &str = "google-generate-content";
 const STEPS: &str = "google-interactions";
 
 /// A call as a part or as a step; the first of a turn is signed.
-fn call(dialect: &str, id: &str, name: &str, args: Value) -> Vec<Value> {
+pub(crate) fn call(dialect: &str, id: &str, name: &str, args: Value) -> Vec<Value> {
     if dialect == STEPS {
         return vec![
             json!({"type": "thought", "signature": "c2ln"}),
@@ -24,11 +24,11 @@ fn call(dialect: &str, id: &str, name: &str, args: Value) -> Vec<Value> {
     ]
 }
 
-fn next(dialect: &str, id: &str, name: &str, args: Value) -> Value {
+pub(crate) fn next(dialect: &str, id: &str, name: &str, args: Value) -> Value {
     call(dialect, id, name, args).pop().unwrap()
 }
 
-fn text(dialect: &str, text: &str) -> Value {
+pub(crate) fn text(dialect: &str, text: &str) -> Value {
     if dialect == STEPS {
         return json!({"type": "model_output", "content": [{"type": "text", "text": text}]});
     }

@@ -7,6 +7,7 @@ mod devices;
 mod functions;
 mod google;
 mod openai;
+mod resume;
 mod retries;
 mod run;
 mod sdk;

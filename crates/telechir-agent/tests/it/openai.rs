@@ -7,11 +7,11 @@ use telechir_providers::ImageLimit;
 
 use crate::run::{TestRun, WORD};
 
-fn computer(id: &str, actions: Value) -> Value {
+pub(crate) fn computer(id: &str, actions: Value) -> Value {
     json!({"type": "computer_call", "id": format!("cu_{id}"), "call_id": id, "status": "completed", "actions": actions})
 }
 
-fn shell(id: &str, commands: Value) -> Value {
+pub(crate) fn shell(id: &str, commands: Value) -> Value {
     let action = json!({"commands": commands, "timeout_ms": null, "max_output_length": 5000});
     json!({"type": "shell_call", "id": format!("sh_{id}"), "call_id": id, "status": "completed", "action": action, "created_by": "model"})
 }

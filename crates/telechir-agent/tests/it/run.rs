@@ -61,63 +61,7 @@ impl TestRun {
     }
 
     pub(crate) async fn execute(self) -> TestOutcome {
-        let (dialect, model, observe) = match self.script.provider {
-            Provider::Anthropic => (
-                Dialect::AnthropicMessages,
-                "claude-opus-5-5",
-                AutoScreenshot::LastOfBatch,
-            ),
-            Provider::Converse => (
-                Dialect::BedrockConverse,
-                "us.anthropic.claude-opus-4-6-v1:0",
-                AutoScreenshot::LastOfBatch,
-            ),
-            Provider::BedrockMessages => (
-                Dialect::BedrockMessages,
-                "us.anthropic.claude-opus-5-5-v1:0",
-                AutoScreenshot::LastOfBatch,
-            ),
-            Provider::BedrockInvoke => (
-                Dialect::BedrockInvoke,
-                "us.anthropic.claude-opus-4-6-v1:0",
-                AutoScreenshot::LastOfBatch,
-            ),
-            Provider::Openai => (
-                Dialect::OpenaiResponses,
-                "gpt-5.6-sol",
-                AutoScreenshot::EveryCall,
-            ),
-            Provider::Google => (
-                Dialect::GoogleGenerateContent,
-                "gemini-3.8-flash",
-                AutoScreenshot::EveryCall,
-            ),
-            Provider::GoogleSteps => (
-                Dialect::GoogleInteractions,
-                "gemini-3.8-flash",
-                AutoScreenshot::EveryCall,
-            ),
-            Provider::Functions => (
-                Dialect::Functions,
-                "some-model",
-                AutoScreenshot::LastOfBatch,
-            ),
-            Provider::FunctionsInline => (
-                Dialect::FunctionsInline,
-                "some-model",
-                AutoScreenshot::LastOfBatch,
-            ),
-            Provider::MistralChat => (
-                Dialect::MistralChat,
-                "mistral-medium-latest",
-                AutoScreenshot::LastOfBatch,
-            ),
-            Provider::MistralConversations => (
-                Dialect::MistralConversations,
-                "mistral-medium-latest",
-                AutoScreenshot::LastOfBatch,
-            ),
-        };
+        let (dialect, model, observe) = target(self.script.provider);
         let server = ModelServer::start(self.script, ServedPage::default(), Vec::new())
             .await
             .unwrap();
@@ -172,7 +116,68 @@ impl TestOutcome {
     }
 }
 
-fn opening(dialect: Dialect, model: &str, screenshots: ImageLimit) -> RequestOptions {
+/// The dialect, the model and the screenshots that a provider expects.
+pub(crate) fn target(provider: Provider) -> (Dialect, &'static str, AutoScreenshot) {
+    match provider {
+        Provider::Anthropic => (
+            Dialect::AnthropicMessages,
+            "claude-opus-5-5",
+            AutoScreenshot::LastOfBatch,
+        ),
+        Provider::Converse => (
+            Dialect::BedrockConverse,
+            "us.anthropic.claude-opus-4-6-v1:0",
+            AutoScreenshot::LastOfBatch,
+        ),
+        Provider::BedrockMessages => (
+            Dialect::BedrockMessages,
+            "us.anthropic.claude-opus-5-5-v1:0",
+            AutoScreenshot::LastOfBatch,
+        ),
+        Provider::BedrockInvoke => (
+            Dialect::BedrockInvoke,
+            "us.anthropic.claude-opus-4-6-v1:0",
+            AutoScreenshot::LastOfBatch,
+        ),
+        Provider::Openai => (
+            Dialect::OpenaiResponses,
+            "gpt-5.6-sol",
+            AutoScreenshot::EveryCall,
+        ),
+        Provider::Google => (
+            Dialect::GoogleGenerateContent,
+            "gemini-3.8-flash",
+            AutoScreenshot::EveryCall,
+        ),
+        Provider::GoogleSteps => (
+            Dialect::GoogleInteractions,
+            "gemini-3.8-flash",
+            AutoScreenshot::EveryCall,
+        ),
+        Provider::Functions => (
+            Dialect::Functions,
+            "some-model",
+            AutoScreenshot::LastOfBatch,
+        ),
+        Provider::FunctionsInline => (
+            Dialect::FunctionsInline,
+            "some-model",
+            AutoScreenshot::LastOfBatch,
+        ),
+        Provider::MistralChat => (
+            Dialect::MistralChat,
+            "mistral-medium-latest",
+            AutoScreenshot::LastOfBatch,
+        ),
+        Provider::MistralConversations => (
+            Dialect::MistralConversations,
+            "mistral-medium-latest",
+            AutoScreenshot::LastOfBatch,
+        ),
+    }
+}
+
+pub(crate) fn opening(dialect: Dialect, model: &str, screenshots: ImageLimit) -> RequestOptions {
     let screen = ComputerUseTool {
         display_width: Some(64),
         display_height: Some(48),
@@ -194,7 +199,7 @@ fn opening(dialect: Dialect, model: &str, screenshots: ImageLimit) -> RequestOpt
     }
 }
 
-fn policy() -> Policy {
+pub(crate) fn policy() -> Policy {
     let text = r#"
         [[shell]]
         words = ["show"]

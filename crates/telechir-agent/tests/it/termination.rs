@@ -8,22 +8,23 @@ use crate::anthropic::{bash, call, text};
 use crate::run::TestRun;
 
 #[tokio::test]
-async fn at_the_step_limit_calls_are_not_executed() {
+async fn at_the_step_limit_the_model_gets_no_further_request() {
     let mut run = TestRun::anthropic(
         json!([{"say": [bash("t1", "show one")]}, {"say": [bash("t2", "show two")]}]),
     );
-    run.max_steps = 1;
+    run.max_steps = 2;
     let outcome = run.execute().await;
-    assert_eq!(outcome.actions, ["show one"]);
+    assert_eq!(outcome.actions, ["show one", "show two"]);
+    assert_eq!(outcome.report.requests, 2);
     let finished = outcome.clean();
-    assert_eq!((finished.reason, finished.steps), (EndReason::StepLimit, 1));
+    assert_eq!((finished.reason, finished.steps), (EndReason::StepLimit, 2));
 }
 
 #[tokio::test]
 async fn a_model_can_finish_at_the_step_limit() {
     let mut run =
         TestRun::anthropic(json!([{"say": [bash("t1", "show one")]}, {"say": [text("Done.")]}]));
-    run.max_steps = 1;
+    run.max_steps = 2;
     assert_eq!(run.execute().await.clean().reason, EndReason::Done);
 }
 

@@ -77,10 +77,9 @@ pub(super) fn check(
 ) -> Validated {
     check_key(headers)?;
     let members = object(body, "request")?;
-    if let Some(name) = members
-        .keys()
-        .find(|name| !MEMBERS.contains(&name.as_str()))
-    {
+    let is_known =
+        |name: &str| MEMBERS.contains(&name) || (name == "store" && rules != Rules::Mistral);
+    if let Some(name) = members.keys().find(|name| !is_known(name)) {
         return Err(extra("request", name));
     }
     text(body, "model", "request")?;

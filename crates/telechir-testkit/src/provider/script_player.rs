@@ -66,45 +66,7 @@ impl ScriptPlayer {
             |error| format!("We could not parse the JSON body of your request: {error}");
         let request: Value =
             serde_json::from_slice(body).map_err(|error| Rejection::invalid(unreadable(error)))?;
-        let results = match script.provider {
-            Provider::Anthropic => {
-                anthropic::check(headers, &request, &self.history)?;
-                anthropic::results(&request)
-            }
-            Provider::Openai => {
-                openai::check(headers, &request, &self.history)?;
-                openai::results(&request)
-            }
-            Provider::Google => {
-                google::check(headers, &request, &self.history)?;
-                google::results(&request)
-            }
-            Provider::GoogleSteps => {
-                google::check_steps(headers, &request, &self.history)?;
-                google::step_results(&request)
-            }
-            Provider::Functions | Provider::FunctionsInline | Provider::MistralChat => {
-                let rules = rules(script.provider);
-                chat::check(rules, headers, &request, &self.history)?;
-                chat::results(&request)
-            }
-            Provider::MistralConversations => {
-                conversations::check(headers, &request, &self.history)?;
-                conversations::results(&request)
-            }
-            Provider::Converse => {
-                converse::check(headers, &request, &self.history)?;
-                converse::results(&request)
-            }
-            Provider::BedrockMessages => {
-                bodies::check_messages(headers, &request, &self.history)?;
-                anthropic::results(&request)
-            }
-            Provider::BedrockInvoke => {
-                bodies::check_invoke(path, headers, &request, &self.history)?;
-                anthropic::results(&request)
-            }
-        };
+        let results = self.checked(script.provider, path, headers, &request)?;
         self.turn_over(script, &results)?;
         let at_its_end = || {
             Rejection::invalid(
@@ -125,6 +87,26 @@ impl ScriptPlayer {
             self.learn(turn, &results)?;
         }
         self.content(script.provider, turn, &request)
+    }
+
+    /// Validates a request against the responses so far, and returns its results. A request that says
+    /// that older turns were removed must have the latest ones.
+    fn checked(
+        &mut self,
+        provider: Provider,
+        path: &str,
+        headers: &HeaderMap,
+        request: &Value,
+    ) -> Result<Results, Rejection> {
+        let all = results_of(provider, path, headers, request, &self.history);
+        let is_shortened = request.to_string().contains("[Older turns were removed");
+        self.report.shortened += usize::from(is_shortened);
+        if all.is_ok() || !is_shortened {
+            return all;
+        }
+        let mut latest = (1..self.history.len()).map(|from| &self.history[from..]);
+        let found = latest.find_map(|some| results_of(provider, path, headers, request, some).ok());
+        found.map_or(all, Ok)
     }
 
     /// Advances past a repeated turn whose condition holds.
@@ -282,4 +264,54 @@ fn faulty(fault: &Fault, provider: Provider) -> HttpReply {
         headers,
         body,
     }
+}
+
+/// Validates a request against these responses, and returns its results.
+fn results_of(
+    provider: Provider,
+    path: &str,
+    headers: &HeaderMap,
+    request: &Value,
+    history: &[Vec<Value>],
+) -> Result<Results, Rejection> {
+    let results = match provider {
+        Provider::Anthropic => {
+            anthropic::check(headers, request, history)?;
+            anthropic::results(request)
+        }
+        Provider::Openai => {
+            openai::check(headers, request, history)?;
+            openai::results(request)
+        }
+        Provider::Google => {
+            google::check(headers, request, history)?;
+            google::results(request)
+        }
+        Provider::GoogleSteps => {
+            google::check_steps(headers, request, history)?;
+            google::step_results(request)
+        }
+        Provider::Functions | Provider::FunctionsInline | Provider::MistralChat => {
+            let rules = rules(provider);
+            chat::check(rules, headers, request, history)?;
+            chat::results(request)
+        }
+        Provider::MistralConversations => {
+            conversations::check(headers, request, history)?;
+            conversations::results(request)
+        }
+        Provider::Converse => {
+            converse::check(headers, request, history)?;
+            converse::results(request)
+        }
+        Provider::BedrockMessages => {
+            bodies::check_messages(headers, request, history)?;
+            anthropic::results(request)
+        }
+        Provider::BedrockInvoke => {
+            bodies::check_invoke(path, headers, request, history)?;
+            anthropic::results(request)
+        }
+    };
+    Ok(results)
 }

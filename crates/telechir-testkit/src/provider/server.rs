@@ -37,6 +37,8 @@ pub struct PlayReport {
     pub played: usize,
     /// Number of turns in the script.
     pub turns: usize,
+    /// Number of requests from which older turns were removed.
+    pub shortened: usize,
     /// Rejected requests, in order.
     pub rejections: Vec<Rejection>,
 }
