@@ -1,18 +1,22 @@
 //! A server of the Model Context Protocol: its tools act on one session.
 //!
 //! `calls`: calls that wait for the user while their client asks. `elicitation`: questions to the
-//! user as the protocol's elicitations. `outputs`: long texts as the protocol's resources.
+//! user as the protocol's elicitations. `instructions`: what a model reads about the server. `outputs`: long texts as the protocol's resources.
 //! `progress`: notifications while a call runs. `result`: answers as the protocol's results. `tasks`:
 //! tasks of another model.
 
 mod calls;
 mod elicitation;
+mod instructions;
 mod outputs;
 mod progress;
 mod result;
 mod tasks;
+#[cfg(test)]
+mod tests;
 
 use std::borrow::Cow;
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -29,15 +33,16 @@ use rmcp::transport::async_rw::AsyncRwTransport;
 use serde_json::{Map, Value};
 use telechir_protocol::{Content, ToolResult};
 use telechir_tools::{
-    ActionHistory, HistoryEntry, OpenOptions, SessionVerb, TaskVerb, ToolAnswer, ToolCatalog,
-    ToolDefinition, ToolRequest, ToolStatus, session_handle,
+    ActionHistory, OpenOptions, SessionVerb, TaskVerb, ToolAnswer, ToolCatalog, ToolDefinition,
+    ToolRequest, ToolStatus, session_handle,
 };
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::time::timeout;
 
+use crate::sent_calls::with_call_id;
 use crate::session_access::{Approvals, SessionAccess};
 use crate::stdio;
-use calls::{CallKey, Calls, Progress};
+use calls::{CallKey, Calls, NeededApproval, Progress, Waiting};
 use elicitation::AskBy;
 use outputs::Outputs;
 use tasks::Tasks;
@@ -49,17 +54,6 @@ const MAX_CALL: Duration = Duration::from_secs(57);
 /// Time for an action after the longest wait for its approval.
 const AFTER_APPROVAL: Duration = Duration::from_secs(12);
 
-/// What a model reads about the server; clients cut it at about 2,000 characters.
-const INSTRUCTIONS: &str = "\
-A computer of your own: a desktop, a browser or a shell, as far as the tools are listed. It starts \
-with the first call that needs it, and what you do stays until the session ends.\n\
-Look first: get_ui_context and execute_browser snapshot are cheaper than a screenshot. Prefer the \
-refs of elements to pixels. Coordinates belong to the last screenshot that you received.\n\
-Each call waits until the screen is still and ends within a minute: run longer commands in the \
-background. A command that waits for input returns with outcome awaiting_input: answer it with \
-stdin. Long texts are shortened; resources/read returns all of them.\n\
-Some actions ask the user. If one is denied, do not work around it; tell the user what you need.";
-
 /// How long a client that is gone still gets the answers of calls that ended already.
 const LAST_ANSWERS: Duration = Duration::from_millis(300);
 /// How long the end of the session is waited for. It ends without this process, too.
@@ -67,54 +61,9 @@ const CLOSE_TIME: Duration = Duration::from_millis(1500);
 /// Longest message of a client: the arguments of a call may have megabytes of escaped text.
 const MAX_MESSAGE_BYTES: usize = 64 << 20;
 
-/// The answer to a call with a handle that this server did not give, or of a closed session.
-const UNKNOWN_HANDLE: &str = "No session has this handle: it was closed, or it belongs to another \
-server. Omit `session`, or open one with browser_session and use the handle it returns.";
-
-/// Serves standard input and output until the client is gone, then cancels its calls and closes the
-/// session.
-///
-/// # Errors
-/// When the connection fails before the client is gone.
-pub async fn serve_stdio(
-    catalog: ToolCatalog,
-    session: Arc<dyn SessionAccess>,
-    version: &str,
-) -> Result<(), String> {
-    let server = McpServer::new(catalog, Arc::clone(&session), version);
-    let (input, output, mut client) = stdio::open().map_err(|error| error.to_string())?;
-    let transport =
-        AsyncRwTransport::new_server(input, output).with_max_line_length(MAX_MESSAGE_BYTES);
-    let served = tokio::select! {
-        served = serve_server(server.clone(), transport) => served,
-        () = client.ended() => return Ok(()),
-    };
-    let ended = match served {
-        Ok(running) => {
-            let calls = running.cancellation_token();
-            let ended = running.waiting();
-            tokio::pin!(ended);
-            tokio::select! {
-                ended = &mut ended => ended.map(drop).map_err(|error| error.to_string()),
-                () = client.ended() => {
-                    calls.cancel();
-                    let _last_answers = timeout(LAST_ANSWERS, ended).await;
-                    Ok(())
-                }
-            }
-        }
-        // A client that leaves before its first message is not an error.
-        Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => Ok(()),
-        Err(error) => Err(error.to_string()),
-    };
-    server.calls.drop_all();
-    let closed = timeout(CLOSE_TIME, server.close()).await;
-    ended.and_then(|()| closed.unwrap_or(Ok(())))
-}
-
-/// Answers the requests of one client.
+/// Answers the requests of one client with the tools of a session.
 #[derive(Clone)]
-struct McpServer {
+pub struct McpServer {
     catalog: Arc<ToolCatalog>,
     session: Arc<dyn SessionAccess>,
     version: Arc<str>,
@@ -125,6 +74,14 @@ struct McpServer {
     max_queued: Duration,
     state: Arc<Mutex<SessionState>>,
     tasks: Arc<Tasks>,
+}
+
+impl fmt::Debug for McpServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("McpServer")
+            .field("catalog", &self.catalog)
+            .finish_non_exhaustive()
+    }
 }
 
 /// What the server knows about its session.
@@ -140,7 +97,8 @@ struct SessionState {
 }
 
 impl McpServer {
-    fn new(catalog: ToolCatalog, session: Arc<dyn SessionAccess>, version: &str) -> Self {
+    /// A server of this version whose tools act on this session.
+    pub fn new(catalog: ToolCatalog, session: Arc<dyn SessionAccess>, version: &str) -> Self {
         Self {
             catalog: Arc::new(catalog),
             session,
@@ -154,6 +112,52 @@ impl McpServer {
         }
     }
 
+    /// Serves standard input and output until the client is gone, then cancels its calls and closes
+    /// the session.
+    ///
+    /// # Errors
+    /// When the connection fails before the client is gone.
+    pub async fn serve_stdio(self) -> Result<(), String> {
+        let handler = self.clone();
+        self.serve_stdio_with(handler).await
+    }
+
+    /// Like [`Self::serve_stdio`], with a handler of the requests that hands to this server what it
+    /// does not answer itself.
+    ///
+    /// # Errors
+    /// When the connection fails before the client is gone.
+    pub async fn serve_stdio_with<H: ServerHandler>(self, handler: H) -> Result<(), String> {
+        let (input, output, mut client) = stdio::open().map_err(|error| error.to_string())?;
+        let transport =
+            AsyncRwTransport::new_server(input, output).with_max_line_length(MAX_MESSAGE_BYTES);
+        let served = tokio::select! {
+            served = serve_server(handler, transport) => served,
+            () = client.ended() => return Ok(()),
+        };
+        let ended = match served {
+            Ok(running) => {
+                let calls = running.cancellation_token();
+                let ended = running.waiting();
+                tokio::pin!(ended);
+                tokio::select! {
+                    ended = &mut ended => ended.map(drop).map_err(|error| error.to_string()),
+                    () = client.ended() => {
+                        calls.cancel();
+                        let _last_answers = timeout(LAST_ANSWERS, ended).await;
+                        Ok(())
+                    }
+                }
+            }
+            // A client that leaves before its first message is not an error.
+            Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => Ok(()),
+            Err(error) => Err(error.to_string()),
+        };
+        self.calls.drop_all();
+        let closed = timeout(CLOSE_TIME, self.close()).await;
+        ended.and_then(|()| closed.unwrap_or(Ok(())))
+    }
+
     async fn answer(
         &self,
         request: &CallToolRequestParams,
@@ -161,16 +165,24 @@ impl McpServer {
     ) -> Result<CallToolResponse, ErrorData> {
         let started = Instant::now();
         let arguments = request.arguments.clone().unwrap_or_default();
-        let key = CallKey::of(&request.name, &arguments);
+        let key = CallKey::of(&request.name, &arguments, &context.meta)?;
         let progress = match &request.request_state {
             Some(state) => {
                 let waiting = self.calls.resume(state, &key)?;
                 let answer = elicitation::answer(request.input_responses.as_ref());
                 waiting.answered(answer, &elicitation::client_of(context))
             }
-            None => match self.start(&request.name, &arguments, started).await {
-                Started::Answer(answer) => return self.finish(request, &arguments, answer),
-                Started::Call(progress) => progress,
+            None => match self.calls.sent_before(&key)?.map(Waiting::ask_again) {
+                Some(Ok((waiting, question))) => {
+                    return Ok(self.calls.hold(waiting, &question, key)?.into());
+                }
+                Some(Err(ended)) => *ended,
+                None => match self.start(&key, &arguments, started).await {
+                    Started::Answer(answer) => {
+                        return self.finish(&key, &arguments, answer, NeededApproval(false));
+                    }
+                    Started::Call(progress) => progress,
+                },
             },
         };
         let by = AskBy::of(context);
@@ -181,25 +193,33 @@ impl McpServer {
             followed = timeout(limit, calls::follow(progress, &by, wait, context)) => followed,
             never = progress::report(&request.name, &arguments, context) => match never {},
         };
-        let answer = match followed {
-            Ok(calls::Followed::Answered(answer)) => answer,
+        let (answer, needed_approval) = match followed {
+            Ok(calls::Followed::Answered(answer, needed_approval)) => (answer, needed_approval),
             Ok(calls::Followed::NeedsInput(waiting, question)) => {
                 return Ok(self.calls.hold(waiting, &question, key)?.into());
             }
             Err(_) => {
-                let seconds = MAX_CALL.as_secs();
+                let seconds = limit.as_secs();
                 let message = format!(
                     "The call did not end in {seconds} seconds and was stopped. Observe what it \
                      did before you repeat it."
                 );
-                ToolAnswer::failed(ToolStatus::Timeout, &message, started.elapsed())
+                let elapsed = started.elapsed();
+                let answer = ToolAnswer::failed(ToolStatus::Timeout, &message, elapsed);
+                (answer, NeededApproval(false))
             }
         };
-        self.finish(request, &arguments, answer)
+        self.finish(&key, &arguments, answer, needed_approval)
     }
 
     /// Starts a call, or answers what needs no device.
-    async fn start(&self, tool: &str, arguments: &Map<String, Value>, started: Instant) -> Started {
+    async fn start(
+        &self,
+        key: &CallKey,
+        arguments: &Map<String, Value>,
+        started: Instant,
+    ) -> Started {
+        let tool = &key.tool;
         let failed = |message: &str| {
             let answer = ToolAnswer::failed(ToolStatus::Error, message, started.elapsed());
             Started::Answer(answer)
@@ -211,10 +231,10 @@ impl McpServer {
         if let Some(handle) = session_handle(arguments)
             && !self.is_handle(handle)
         {
-            return failed(UNKNOWN_HANDLE);
+            return failed(instructions::unknown_handle(&self.catalog));
         }
         match request {
-            ToolRequest::Call(call) => self.call(tool, call, started),
+            ToolRequest::Call(call) => self.call(key, call, started),
             ToolRequest::History { last_n } => {
                 let history = self.history.lock().unwrap_or_else(PoisonError::into_inner);
                 let entries = serde_json::to_value(history.last(last_n)).unwrap_or_default();
@@ -222,29 +242,31 @@ impl McpServer {
                 members.insert("actions".to_owned(), entries);
                 Started::Answer(ToolAnswer::success(members, started.elapsed()))
             }
-            ToolRequest::Session(verb) => self.session_call(tool, verb, started).await,
-            ToolRequest::Task(verb) => self.task(verb),
+            ToolRequest::Session(verb) => self.session_call(key, verb, started).await,
+            ToolRequest::Task(verb) => self.task(key, verb, started),
         }
     }
 
-    async fn session_call(&self, tool: &str, verb: SessionVerb, started: Instant) -> Started {
+    async fn session_call(&self, key: &CallKey, verb: SessionVerb, started: Instant) -> Started {
         let done = match verb {
             SessionVerb::Open(options, page) => match self.open(&options).await {
                 Ok(()) => match page {
-                    Some(page) => return self.call(tool, *page, started),
+                    Some(page) => return self.call(key, *page, started),
                     None => Ok(()),
                 },
                 Err(why) => Err(why),
             },
             SessionVerb::Resume { session_id } if !self.is_handle(&session_id) => {
-                Err(UNKNOWN_HANDLE.to_owned())
+                Err(instructions::unknown_handle(&self.catalog).to_owned())
             }
             SessionVerb::Status | SessionVerb::Resume { .. } => Ok(()),
             SessionVerb::Extend { seconds } => self.session.extend(seconds).await,
             SessionVerb::Close => match self.close().await {
                 Ok(()) => {
                     *self.state() = SessionState::default();
-                    let answer = ToolAnswer::success(Map::new(), started.elapsed());
+                    // A named session is still running.
+                    let members = self.session.describe().await;
+                    let answer = ToolAnswer::success(members, started.elapsed());
                     return Started::Answer(answer);
                 }
                 Err(why) => Err(why),
@@ -265,7 +287,7 @@ impl McpServer {
         match &options.session_id {
             // The lifetime of a session was set when it was opened.
             Some(handle) if self.is_handle(handle) => return Ok(()),
-            Some(_) => return Err(UNKNOWN_HANDLE.to_owned()),
+            Some(_) => return Err(instructions::unknown_handle(&self.catalog).to_owned()),
             None => {}
         }
         self.session.open(options).await
@@ -303,11 +325,17 @@ impl McpServer {
     }
 
     /// Starts a call for a device.
-    fn call(&self, tool: &str, call: Content, started: Instant) -> Started {
-        let (server, tool) = (self.clone(), tool.to_owned());
-        Started::Call(Progress::start(move |approvals| async move {
+    fn call(&self, key: &CallKey, call: Content, started: Instant) -> Started {
+        let (server, tool) = (self.clone(), key.tool.clone());
+        let call = match &key.id {
+            // No id of the session's own begins like this.
+            Some(id) => with_call_id(call, &format!("client:{id}")),
+            None => call,
+        };
+        let progress = self.calls.start(key, move |approvals| async move {
             server.in_turn(&tool, call, approvals, started).await
-        }))
+        });
+        Started::of(progress, started)
     }
 
     /// Executes a call after those before it have ended, unless that takes too long.
@@ -334,15 +362,15 @@ impl McpServer {
     }
 
     /// Starts, follows or stops a task of another model.
-    fn task(&self, verb: TaskVerb) -> Started {
-        let server = self.clone();
-        Started::Call(Progress::start(move |approvals| async move {
+    fn task(&self, key: &CallKey, verb: TaskVerb, started: Instant) -> Started {
+        let (server, started_by) = (self.clone(), key.clone());
+        let progress = self.calls.start(key, move |approvals| async move {
             let session = Arc::clone(&server.session);
             match verb {
                 TaskVerb::Plan { instruction } => {
                     let plan =
                         |approvals| async move { session.plan(&instruction, approvals).await };
-                    server.tasks.start(approvals, plan).await
+                    server.tasks.start(started_by, approvals, plan).await
                 }
                 TaskVerb::Execute {
                     instruction,
@@ -351,12 +379,13 @@ impl McpServer {
                     let work = move |approvals| async move {
                         session.work(&instruction, max_steps, approvals).await
                     };
-                    server.tasks.start(approvals, work).await
+                    server.tasks.start(started_by, approvals, work).await
                 }
                 TaskVerb::Follow { task } => server.tasks.follow(&task, approvals).await,
                 TaskVerb::Stop { task } => server.tasks.stop(&task),
             }
-        }))
+        });
+        Started::of(progress, started)
     }
 
     async fn answer_of(
@@ -396,29 +425,23 @@ impl McpServer {
 
     fn finish(
         &self,
-        request: &CallToolRequestParams,
+        key: &CallKey,
         arguments: &Map<String, Value>,
         mut answer: ToolAnswer,
+        needed_approval: NeededApproval,
     ) -> Result<CallToolResponse, ErrorData> {
         let handle = self.handle().unwrap_or_default();
         let links = self.state().outputs.shorten(&handle, &mut answer);
-        if request.name != "get_action_history" {
+        if key.tool != "get_action_history" {
             let now = SystemTime::now().duration_since(UNIX_EPOCH);
             let now = now.unwrap_or(Duration::ZERO).as_millis();
-            let entry = HistoryEntry {
-                step: 0,
-                tool: request.name.to_string(),
-                args: Value::Object(arguments.clone()),
-                status: answer.status.name().to_owned(),
-                result_summary: answer.text(),
-                timestamp: u64::try_from(now).unwrap_or(u64::MAX),
-                undoable_hint: "",
-            };
+            let now = u64::try_from(now).unwrap_or(u64::MAX);
             let mut history = self.history.lock().unwrap_or_else(PoisonError::into_inner);
-            history.add(entry);
+            history.add(&key.tool, arguments, &answer, now);
         }
-        let may_have_screenshot = self.catalog.may_have_screenshot(&request.name);
-        Ok(result::of(&answer, may_have_screenshot, links).into())
+        let may_have_screenshot = self.catalog.may_have_screenshot(&key.tool);
+        let meta = result::meta(&answer, needed_approval, key.id.as_deref());
+        Ok(result::of(&answer, may_have_screenshot, links, meta).into())
     }
 }
 
@@ -428,6 +451,20 @@ enum Started {
     Call(Progress),
 }
 
+impl Started {
+    /// A call that was started, or why it was not.
+    fn of(progress: Result<Progress, String>, started: Instant) -> Self {
+        match progress {
+            Ok(progress) => Self::Call(progress),
+            Err(why) => Self::Answer(ToolAnswer::failed(
+                ToolStatus::Error,
+                &why,
+                started.elapsed(),
+            )),
+        }
+    }
+}
+
 impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder();
@@ -435,7 +472,7 @@ impl ServerHandler for McpServer {
         let server = Implementation::new("telechir", self.version.to_string());
         ServerConfig::new(capabilities)
             .with_server_info(server)
-            .with_instructions(INSTRUCTIONS)
+            .with_instructions(instructions::of(&self.catalog))
     }
 
     async fn list_tools(
@@ -502,141 +539,6 @@ fn tool(definition: ToolDefinition) -> Tool {
     }
     // Claude Code finds deferred tools by these words.
     let mut meta = MetaObject::new();
-    meta.insert(
-        "anthropic/searchHint".to_owned(),
-        "computer desktop screen mouse keyboard browser shell".into(),
-    );
+    meta.insert("anthropic/searchHint".to_owned(), "computer use".into());
     tool.with_meta(meta)
-}
-
-#[cfg(test)]
-mod tests {
-    use async_trait::async_trait;
-    use telechir_host::approvals::{CallerReply, OpenApproval};
-    use telechir_protocol::{ShellCall, ShellResult};
-    use telechir_testkit::assert_eventually;
-    use telechir_tools::{Capabilities, ToolSelection};
-    use tokio::sync::{Semaphore, mpsc};
-
-    use super::*;
-
-    /// A session whose calls end when they are let go.
-    #[derive(Debug)]
-    struct Gate {
-        started: mpsc::UnboundedSender<String>,
-        end: Semaphore,
-    }
-
-    #[async_trait]
-    impl SessionAccess for Gate {
-        async fn execute(
-            &self,
-            call: Content,
-            _shows_screen: bool,
-            _approvals: Box<dyn Approvals>,
-        ) -> Result<ToolResult, String> {
-            let Content::ShellCall(call) = call else {
-                return Err("expected a shell call".to_owned());
-            };
-            let line = call
-                .commands
-                .first()
-                .map(telechir_protocol::Command::to_line);
-            let _nobody_reads = self.started.send(line.unwrap_or_default());
-            let _permit = self.end.acquire().await;
-            Ok(ToolResult::Shell(ShellResult::new(
-                call.call_id,
-                Vec::new(),
-            )))
-        }
-
-        async fn open(&self, _options: &OpenOptions) -> Result<(), String> {
-            Ok(())
-        }
-
-        async fn extend(&self, _seconds: u64) -> Result<(), String> {
-            Ok(())
-        }
-
-        async fn plan(
-            &self,
-            _instruction: &str,
-            _approvals: Box<dyn Approvals>,
-        ) -> Result<Map<String, Value>, String> {
-            Err("no model".to_owned())
-        }
-
-        async fn work(
-            &self,
-            _instruction: &str,
-            _max_steps: u32,
-            _approvals: Box<dyn Approvals>,
-        ) -> Result<Map<String, Value>, String> {
-            Err("no model".to_owned())
-        }
-
-        async fn describe(&self) -> Map<String, Value> {
-            Map::new()
-        }
-
-        async fn close(&self) -> Result<(), String> {
-            Ok(())
-        }
-    }
-
-    struct NoApprovals;
-
-    #[async_trait]
-    impl Approvals for NoApprovals {
-        async fn show(&mut self, _open: OpenApproval) {}
-
-        async fn reply(&mut self) -> CallerReply {
-            std::future::pending().await
-        }
-    }
-
-    #[tokio::test]
-    async fn a_call_that_would_wait_too_long_is_answered_busy_and_not_executed() {
-        let has = Capabilities {
-            shell: true,
-            ..Capabilities::default()
-        };
-        let catalog = ToolCatalog::new(has, &ToolSelection::default()).expect("tools");
-        let (started, mut calls) = mpsc::unbounded_channel();
-        let gate = Arc::new(Gate {
-            started,
-            end: Semaphore::new(0),
-        });
-        let session: Arc<dyn SessionAccess> = gate.clone();
-        let mut server = McpServer::new(catalog, session, "1");
-        server.max_queued = Duration::from_millis(20);
-        let call = |line: &str| {
-            let command = telechir_protocol::Command::Line(line.to_owned());
-            let call = Content::ShellCall(ShellCall::execute("", vec![command]));
-            let server = server.clone();
-            tokio::spawn(async move {
-                let started = Instant::now();
-                server
-                    .in_turn("execute_cli", call, Box::new(NoApprovals), started)
-                    .await
-            })
-        };
-        let first = call("first");
-        assert_eq!(calls.recv().await.as_deref(), Some("first"));
-        let busy = call("second").await.expect("an answer");
-        assert!(busy.is_error);
-        let message = busy.members["message"].as_str().expect("a message");
-        assert!(
-            message.starts_with("Busy: execute_cli (for 0 s)"),
-            "{message}"
-        );
-        gate.end.add_permits(1);
-        assert!(!first.await.expect("an answer").is_error);
-        assert!(calls.try_recv().is_err(), "the second was not executed");
-        gate.end.add_permits(1);
-        assert_eventually!(
-            call("third").await.map(|answer| answer.is_error).ok(),
-            |is_error| *is_error == Some(false)
-        );
-    }
 }

@@ -75,44 +75,53 @@ impl ClientPresence {
     }
 }
 
-/// Node connects its children by sockets, others by pipes. Both are polled; a blocking read would
-/// outlive the runtime.
+/// How a stream is read or written without blocking; a blocking read would outlive the runtime.
+enum StreamKind {
+    /// Of most clients.
+    Pipe,
+    /// Of clients that run in Node.
+    Socket,
+    /// A file or a terminal, which a thread of the runtime reads.
+    Other,
+}
+
+impl StreamKind {
+    fn of(file: &File) -> io::Result<Self> {
+        Ok(match FileType::from_raw_mode(fstat(file)?.st_mode) {
+            FileType::Fifo => Self::Pipe,
+            FileType::Socket => Self::Socket,
+            FileType::RegularFile
+            | FileType::Directory
+            | FileType::Symlink
+            | FileType::CharacterDevice
+            | FileType::BlockDevice
+            | FileType::Unknown => Self::Other,
+        })
+    }
+}
+
 fn reader(file: File) -> io::Result<Box<dyn AsyncRead + Send + Unpin>> {
-    Ok(match file_type(&file)? {
-        FileType::Fifo => {
+    Ok(match StreamKind::of(&file)? {
+        StreamKind::Pipe => {
             // A description of its own keeps O_NONBLOCK from processes that share the stream. It
             // cannot be had for a pipe of another user.
             let own = OpenOptions::new().open_receiver("/proc/self/fd/0");
             Box::new(own.or_else(|_| Receiver::from_owned_fd(file.into()))?)
         }
-        FileType::Socket => Box::new(socket(file)?),
-        FileType::RegularFile
-        | FileType::Directory
-        | FileType::Symlink
-        | FileType::CharacterDevice
-        | FileType::BlockDevice
-        | FileType::Unknown => Box::new(stdin()),
+        StreamKind::Socket => Box::new(socket(file)?),
+        StreamKind::Other => Box::new(stdin()),
     })
 }
 
 fn writer(file: File) -> io::Result<Box<dyn AsyncWrite + Send + Unpin>> {
-    Ok(match file_type(&file)? {
-        FileType::Fifo => {
+    Ok(match StreamKind::of(&file)? {
+        StreamKind::Pipe => {
             let own = OpenOptions::new().open_sender("/proc/self/fd/1");
             Box::new(own.or_else(|_| Sender::from_owned_fd(file.into()))?)
         }
-        FileType::Socket => Box::new(socket(file)?),
-        FileType::RegularFile
-        | FileType::Directory
-        | FileType::Symlink
-        | FileType::CharacterDevice
-        | FileType::BlockDevice
-        | FileType::Unknown => Box::new(stdout()),
+        StreamKind::Socket => Box::new(socket(file)?),
+        StreamKind::Other => Box::new(stdout()),
     })
-}
-
-fn file_type(file: &File) -> io::Result<FileType> {
-    Ok(FileType::from_raw_mode(fstat(file)?.st_mode))
 }
 
 fn socket(file: File) -> io::Result<UnixStream> {

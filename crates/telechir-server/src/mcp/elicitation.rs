@@ -8,11 +8,15 @@ use rmcp::model::{
 };
 use rmcp::service::{Peer, RequestContext, RoleServer};
 use serde_json::{Value, json};
-use telechir_host::approvals::{CallerReply, OpenApproval};
+use telechir_host::approvals::{AnswerScope, CallerReply, OpenApproval};
 use telechir_policy::Question;
 
 /// Key of the one question in the requests for input.
 const QUESTION: &str = "approval";
+/// Maximum lines and bytes of an action that a client shows in a form. Nobody may approve what is
+/// not shown completely.
+const MAX_LINES: usize = 200;
+const MAX_LINE_BYTES: usize = 20_000;
 
 /// How this client can ask its user.
 #[derive(Debug)]
@@ -59,7 +63,7 @@ impl Answer {
         match self {
             Self::Yes => CallerReply::Decided {
                 decision: open.question.approve(),
-                remembers: false,
+                scope: AnswerScope::Once,
                 by: client.to_owned(),
             },
             Self::NotYes => CallerReply::Declined,
@@ -73,6 +77,12 @@ pub(super) fn client_of(context: &RequestContext<RoleServer>) -> String {
         Some(client) => format!("client {} {}", client.name, client.version),
         None => "a client without a name".to_owned(),
     }
+}
+
+/// Whether the question fits in a form. Others are answered at a terminal, which shows all of it.
+pub(super) fn fits(open: &OpenApproval) -> bool {
+    let lines = &open.question.lines;
+    lines.len() <= MAX_LINES && lines.iter().map(String::len).sum::<usize>() <= MAX_LINE_BYTES
 }
 
 /// The question as an input that the client must get.

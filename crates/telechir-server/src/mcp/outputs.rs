@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use rmcp::ErrorData;
 use rmcp::model::{ReadResourceResult, Resource, ResourceContents};
-use serde_json::Value;
+use serde_json::{Value, json};
 use telechir_tools::{ToolAnswer, range, shortened};
 
 /// Maximum number of texts, and of their bytes together; the oldest are removed first.
@@ -73,10 +73,14 @@ impl Outputs {
         let (base, query) = address.split_once('?').unwrap_or((address, ""));
         let found = self.texts.iter().find(|(name, _)| name == base);
         let Some((_, text)) = found else {
-            return Err(invalid(format!(
+            let why = format!(
                 "no resource has the address {address}: long texts are removed with their session, \
                  and when {MAX_TEXTS} newer ones exist"
-            )));
+            );
+            return Err(ErrorData::resource_not_found(
+                why,
+                Some(json!({"uri": address})),
+            ));
         };
         let (mut from, mut to) = (0, None);
         for part in query.split('&').filter(|part| !part.is_empty()) {
@@ -118,7 +122,7 @@ fn resource(address: &str, text: &str) -> Resource {
 mod tests {
     use std::time::Duration;
 
-    use serde_json::{Map, json};
+    use serde_json::Map;
 
     use super::*;
 

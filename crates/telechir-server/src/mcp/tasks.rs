@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
 use telechir_tools::{ToolAnswer, ToolStatus};
-use tokio::sync::{Mutex as AsyncMutex, mpsc};
-use tokio::task::JoinHandle;
+use tokio::sync::{Mutex as AsyncMutex, watch};
+use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::sleep;
 
-use super::calls::{QuestionSender, ShownQuestion};
+use super::calls::{CallKey, QuestionSender, ShownQuestion, other_call};
 use crate::session_access::Approvals;
 
 /// How long one call follows a task.
@@ -26,7 +26,7 @@ type TaskResult = Result<Map<String, Value>, String>;
 #[derive(Debug)]
 pub(super) struct Tasks {
     max_followed: Duration,
-    tasks: Mutex<BTreeMap<u64, Arc<AsyncMutex<Task>>>>,
+    tasks: Mutex<BTreeMap<u64, StartedTask>>,
 }
 
 impl Default for Tasks {
@@ -38,86 +38,124 @@ impl Default for Tasks {
     }
 }
 
+/// A task, and what must be known of it while a call follows it. Dropping it stops the task.
+#[derive(Debug)]
+struct StartedTask {
+    task: Arc<AsyncMutex<Task>>,
+    running: AbortHandle,
+    is_stopped: bool,
+    /// The call that started it.
+    started_by: CallKey,
+}
+
+impl StartedTask {
+    fn stop(&mut self) {
+        self.is_stopped = true;
+        self.running.abort();
+    }
+
+    fn is_running(&self) -> bool {
+        !self.is_stopped && !self.running.is_finished()
+    }
+}
+
+impl Drop for StartedTask {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
 #[derive(Debug)]
 struct Task {
     running: JoinHandle<TaskResult>,
-    questions: mpsc::Receiver<ShownQuestion>,
+    questions: watch::Receiver<Option<ShownQuestion>>,
     /// The last question, and whether a follower replied to it.
     shown: Option<(ShownQuestion, bool)>,
     ended: Option<TaskResult>,
 }
 
-impl Drop for Task {
-    fn drop(&mut self) {
-        self.running.abort();
-    }
-}
-
 /// Stops a task whose call is cancelled before it is answered.
 struct StopOnDrop<'a> {
     tasks: &'a Tasks,
+    /// None once the call is answered.
     number: Option<u64>,
 }
 
 impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
-        if let Some(number) = self.number {
-            self.tasks.lock().remove(&number);
+        if let Some(number) = self.number
+            && let Some(task) = self.tasks.lock().get_mut(&number)
+        {
+            task.stop();
         }
     }
 }
 
 impl Tasks {
-    /// Starts a task and follows it. It goes on after the answer, but not after a cancelled call.
+    /// Starts a task and follows it. It goes on after the answer, but not after a cancelled call. A
+    /// call that is sent again under its id follows the task that it started.
     pub(super) async fn start<F: Future<Output = TaskResult> + Send + 'static>(
         &self,
+        started_by: CallKey,
         approvals: Box<dyn Approvals>,
         task: impl FnOnce(Box<dyn Approvals>) -> F,
     ) -> ToolAnswer {
         let started = Instant::now();
-        if let Some(number) = self.unfinished() {
-            let message = format!(
-                "task{number} is still running: follow it with `task`, or stop it with `stop`, \
-                 before the next one."
-            );
-            return ToolAnswer::failed(ToolStatus::Error, &message, started.elapsed());
-        }
-        let (sender, questions) = QuestionSender::new();
-        let task = Task {
-            running: tokio::spawn(task(Box::new(sender))),
-            questions,
-            shown: None,
-            ended: None,
+        let (number, is_new) = match self.add(started_by, task) {
+            Ok(added) => added,
+            Err(why) => return ToolAnswer::failed(ToolStatus::Error, &why, started.elapsed()),
         };
-        let number = self.add(task);
         let mut stop = StopOnDrop {
             tasks: self,
-            number: Some(number),
+            number: is_new.then_some(number),
         };
         let answer = self.follow(&format!("task{number}"), approvals).await;
         stop.number = None;
         answer
     }
 
-    fn add(&self, task: Task) -> u64 {
+    /// Adds a task, or finds the one that the same call started before. Returns its number, and
+    /// whether it is new.
+    fn add<F: Future<Output = TaskResult> + Send + 'static>(
+        &self,
+        started_by: CallKey,
+        task: impl FnOnce(Box<dyn Approvals>) -> F,
+    ) -> Result<(u64, bool), String> {
         let mut tasks = self.lock();
+        if let Some(id) = &started_by.id {
+            let has_id = |known: &StartedTask| known.started_by.id.as_ref() == Some(id);
+            if let Some((number, known)) = tasks.iter().find(|(_, known)| has_id(known)) {
+                return match known.started_by.is_repeated_by(&started_by) {
+                    true => Ok((*number, false)),
+                    false => Err(other_call(id)),
+                };
+            }
+        }
+        if let Some((number, _)) = tasks.iter().find(|(_, task)| task.is_running()) {
+            return Err(format!(
+                "task{number} is still running: follow it with `task`, or stop it with `stop`, \
+                 before the next one."
+            ));
+        }
+        let (sender, questions) = QuestionSender::new();
+        let running = tokio::spawn(task(Box::new(sender)));
+        let added = StartedTask {
+            running: running.abort_handle(),
+            is_stopped: false,
+            started_by,
+            task: Arc::new(AsyncMutex::new(Task {
+                running,
+                questions,
+                shown: None,
+                ended: None,
+            })),
+        };
         let number = tasks.last_key_value().map_or(1, |(last, _)| last + 1);
-        tasks.insert(number, Arc::new(AsyncMutex::new(task)));
+        tasks.insert(number, added);
         while tasks.len() > MAX_TASKS {
             tasks.pop_first();
         }
-        number
-    }
-
-    /// The task that has not ended, as far as nobody follows it.
-    fn unfinished(&self) -> Option<u64> {
-        let tasks = self.lock();
-        let is_unfinished = |task: &Arc<AsyncMutex<Task>>| match task.try_lock() {
-            Ok(task) => task.ended.is_none() && !task.running.is_finished(),
-            Err(_) => true,
-        };
-        let mut unfinished = tasks.iter().filter(|(_, task)| is_unfinished(task));
-        unfinished.next().map(|(number, _)| *number)
+        Ok((number, true))
     }
 
     /// Waits for the end of a task, for as long as a call may take; its questions go to `approvals`.
@@ -147,7 +185,10 @@ impl Tasks {
             } = &mut *task;
             tokio::select! {
                 biased;
-                Some(question) = questions.recv() => {
+                Ok(()) = questions.changed() => {
+                    let Some(question) = questions.borrow_and_update().clone() else {
+                        continue;
+                    };
                     approvals.show(question.open.clone()).await;
                     *shown = Some((question, false));
                 }
@@ -184,7 +225,9 @@ impl Tasks {
     }
 
     fn find(&self, name: &str) -> Option<Arc<AsyncMutex<Task>>> {
-        number(name).and_then(|number| self.lock().get(&number).cloned())
+        let tasks = self.lock();
+        let found = number(name).and_then(|number| tasks.get(&number));
+        found.map(|known| Arc::clone(&known.task))
     }
 
     fn unknown(&self, name: &str) -> ToolAnswer {
@@ -197,7 +240,7 @@ impl Tasks {
         ToolAnswer::failed(ToolStatus::Error, &message, Duration::ZERO)
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<AsyncMutex<Task>>>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, StartedTask>> {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -228,9 +271,22 @@ mod tests {
     use tokio::sync::oneshot;
 
     use super::*;
+    use crate::mcp::calls::CALL_ID;
 
     fn nobody() -> Box<dyn Approvals> {
         Box::new(QuestionSender::new().0)
+    }
+
+    /// A call with this id, or without one.
+    fn by(id: Option<&str>, instruction: &str) -> CallKey {
+        let meta = id.map(|id| (CALL_ID.to_owned(), id.into()));
+        let arguments = Map::from_iter([("instruction".to_owned(), instruction.into())]);
+        let key = CallKey::of(
+            "execute_computer_use",
+            &arguments,
+            &meta.into_iter().collect(),
+        );
+        key.expect("an id")
     }
 
     fn tasks() -> Tasks {
@@ -244,13 +300,15 @@ mod tests {
     async fn a_task_outlives_the_call_that_started_it() {
         let tasks = tasks();
         let (end, ended) = oneshot::channel::<()>();
-        let first = tasks.start(nobody(), move |_| async move {
+        let first = tasks.start(by(None, "a"), nobody(), move |_| async move {
             let _sender_gone = ended.await;
             Ok(Map::from_iter([("text".to_owned(), "done".into())]))
         });
         let first = first.await;
         assert_eq!((first.status, first.is_error), (ToolStatus::Running, false));
-        let second = tasks.start(nobody(), |_| async { Ok(Map::new()) }).await;
+        let second = tasks
+            .start(by(None, "a"), nobody(), |_| async { Ok(Map::new()) })
+            .await;
         assert_eq!(second.status, ToolStatus::Error, "one at a time");
         end.send(()).expect("a task");
         assert_eventually!(tasks.follow("task1", nobody()).await, |answer| {
@@ -264,16 +322,61 @@ mod tests {
     async fn a_task_is_stopped_by_name_and_with_a_cancelled_call() {
         let tasks = tasks();
         let forever = |_| std::future::pending::<TaskResult>();
-        let call = tasks.start(nobody(), forever);
+        let call = tasks.start(by(None, "a"), nobody(), forever);
         let cancelled = tokio::time::timeout(Duration::from_millis(1), call).await;
         assert!(cancelled.is_err());
-        assert_eq!(tasks.unfinished(), None, "stopped with its call");
-        let running = tasks.start(nobody(), forever).await;
+        let stopped = tasks.follow("task1", nobody()).await;
+        assert_eq!(stopped.members["message"], "The task was stopped.");
+        let running = tasks.start(by(None, "a"), nobody(), forever).await;
         let name = running.members["task"].as_str().expect("a name").to_owned();
         assert_eq!(tasks.stop(&name).status, ToolStatus::Success);
         assert_eq!(
             tasks.follow(&name, nobody()).await.status,
             ToolStatus::Error
         );
+    }
+
+    #[tokio::test]
+    async fn a_task_that_is_stopped_ends_while_a_call_follows_it() {
+        let tasks = tasks();
+        let (alive, mut ended) = oneshot::channel::<()>();
+        let running = tasks.start(by(None, "a"), nobody(), move |_| async move {
+            let _alive = alive;
+            std::future::pending().await
+        });
+        assert_eq!(running.await.status, ToolStatus::Running);
+        let follower = tasks.follow("task1", nobody());
+        tokio::pin!(follower);
+        tokio::select! {
+            biased;
+            answer = &mut follower => panic!("{answer:?}"),
+            () = std::future::ready(()) => {}
+        }
+        tasks.stop("task1");
+        assert_eq!(follower.await.members["message"], "The task was stopped.");
+        assert_eq!(ended.try_recv(), Err(oneshot::error::TryRecvError::Closed));
+    }
+
+    #[tokio::test]
+    async fn a_call_that_is_sent_again_follows_its_task() {
+        let tasks = tasks();
+        let first = by(Some("c1"), "a");
+        let forever = |_| std::future::pending::<TaskResult>();
+        let started = tasks.start(first.clone(), nobody(), forever).await;
+        let again = tasks.start(first, nobody(), |_| async {
+            Err("a second task".to_owned())
+        });
+        assert_eq!(again.await.members["task"], started.members["task"]);
+        let other = tasks.start(by(Some("c1"), "b"), nobody(), forever).await;
+        let why = other.members["message"].as_str().expect("a message");
+        assert!(why.starts_with("telechir/callId c1 belongs to"), "{why}");
+        // A cancelled call is not executed again either.
+        tasks.stop("task1");
+        let cancelled = tasks.start(by(Some("c2"), "a"), nobody(), forever);
+        tokio::time::timeout(Duration::from_millis(1), cancelled)
+            .await
+            .expect_err("no answer yet");
+        let again = tasks.start(by(Some("c2"), "a"), nobody(), forever).await;
+        assert_eq!(again.members["message"], "The task was stopped.");
     }
 }

@@ -1,0 +1,218 @@
+//! The HTTP API: sessions, calls, events and approvals for programs in any language.
+//!
+//! One table (`routes`) makes the router and the OpenAPI document. `front` checks what every request
+//! must pass, `state` who sent it. `view` has the files of the live page, and `tickets` how a person's
+//! browser gets to use it. Sessions live in session hosts: a server that is restarted finds
+//! them again.
+
+mod approvals;
+mod body;
+mod client_address;
+mod conversions;
+mod documents;
+mod events;
+mod free_memory;
+mod front;
+mod listener;
+mod mcp;
+mod mcp_endpoints;
+mod metrics;
+mod metrics_endpoint;
+mod metrics_follower;
+mod openapi;
+mod problem;
+mod recordings;
+mod request;
+mod route;
+mod routes;
+mod screenshots;
+mod sessions;
+mod state;
+mod tickets;
+mod tls;
+mod tools;
+mod turns;
+mod view;
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{FromRequestParts as _, RawPathParams, Request};
+use axum::http::header;
+use axum::middleware::from_fn_with_state;
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::{get, on, post};
+
+use futures_util::StreamExt as _;
+
+use client_address::Peer;
+use problem::{Problem, ProblemKind};
+use request::ApiRequest;
+use route::{Method, Route};
+use state::{Caller, HttpState};
+
+pub use listener::{Listener, Shutdown};
+pub use mcp_endpoints::McpEndpoint;
+pub use openapi::document as openapi_document;
+pub use recordings::{RecordingRow, RecordingStore, RecordingSummary, RowRange};
+pub use state::{HttpSettings, OpenSessionLimits, SessionLauncher, SessionOptions};
+pub use tickets::ViewTickets;
+pub use tls::ServerTls;
+
+/// Serves the API until `stop` ends, and then lets running requests end; the sessions go on.
+pub async fn serve(
+    listener: Listener,
+    settings: HttpSettings,
+    launcher: Arc<dyn SessionLauncher>,
+    stop: impl Future<Output = ()>,
+    shutdown: Shutdown,
+) {
+    let state = Arc::new(HttpState::new(settings, launcher));
+    metrics_endpoint::follow_all(&state).await;
+    let router = router(&state);
+    listener::serve(listener, router, stop, shutdown, &state.stopping).await;
+}
+
+fn router(state: &Arc<HttpState>) -> Router {
+    let mut router = Router::new();
+    for route in routes::all() {
+        let state = Arc::clone(state);
+        let handler = move |request: Request| dispatch(Arc::clone(&state), route, request);
+        router = router.route(route.path, on(route.method.filter(), handler));
+    }
+    for file in view::FILES {
+        router = router.route(file.0, get(async move || view::serve(file)));
+    }
+    let exchange = Arc::clone(state);
+    let exchange = async move |request: Request| {
+        let (parts, body) = request.into_parts();
+        let exchanged = tickets::exchange(&exchange, &parts.headers, body).await;
+        exchanged.unwrap_or_else(Problem::into_response)
+    };
+    let screen = Arc::clone(state);
+    let screen = async move |request: Request| {
+        let opened = view::stream::open(screen, request).await;
+        opened.unwrap_or_else(Problem::into_response)
+    };
+    router
+        .route("/view/session", post(exchange))
+        .route("/view/sessions/{id}/screen", get(screen))
+        .fallback(async || Problem::new(ProblemKind::NotFound, "no route has this path"))
+        .method_not_allowed_fallback(async || {
+            let detail = "the OpenAPI document lists the methods: /v1/openapi.json";
+            Problem::new(ProblemKind::MethodNotAllowed, detail)
+        })
+        .layer(from_fn_with_state(Arc::clone(state), front::check))
+}
+
+async fn dispatch(state: Arc<HttpState>, route: &'static Route, request: Request) -> Response {
+    let started = Instant::now();
+    let client = request.extensions().get::<Peer>();
+    let client = client.and_then(|peer| peer.client(request.headers()));
+    let caller = state.authenticate(request.headers());
+    let owner = caller.as_ref().ok().map(|caller| caller.principal.clone());
+    let answered = match caller {
+        Ok(caller) => answer(Arc::clone(&state), route, caller, request).await,
+        Err(problem) => Err(problem),
+    };
+    let response = answered.unwrap_or_else(Problem::into_response);
+    let (took, status) = (started.elapsed(), response.status().as_u16());
+    state.metrics.request(route.operation, status, took);
+    tracing::info!(
+        operation = route.operation,
+        status,
+        ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+        owner,
+        client = client.map(|client| client.to_string()),
+        "answered a request"
+    );
+    match route.method {
+        Method::Get => until_stopping(response, &state),
+        Method::Post | Method::Delete => response,
+    }
+}
+
+/// Ends a stream of events with the server.
+fn until_stopping(response: Response, state: &HttpState) -> Response {
+    let content_type = response.headers().get(header::CONTENT_TYPE);
+    if content_type.is_none_or(|kind| !kind.as_bytes().starts_with(b"text/event-stream")) {
+        return response;
+    }
+    let mut stopping = state.stopping.subscribe();
+    let stop = async move {
+        // An error means that the server is gone.
+        let _or_gone = stopping.wait_for(|stopping| *stopping).await;
+    };
+    response.map(|body| Body::from_stream(body.into_data_stream().take_until(stop)))
+}
+
+async fn answer(
+    state: Arc<HttpState>,
+    route: &'static Route,
+    caller: Caller,
+    request: Request,
+) -> Result<Response, Problem> {
+    let (mut parts, body) = request.into_parts();
+    if !route.roles.contains(&caller.role) {
+        let roles: Vec<&str> = route.roles.iter().map(|role| role.name()).collect();
+        let detail = format!("{} needs the role {}", route.operation, roles.join(" or "));
+        return Err(Problem::new(ProblemKind::Forbidden, detail));
+    }
+    if caller.session.is_some() && !route.is_for_session_tokens() {
+        let detail = format!("{} is not for a token of one session", route.operation);
+        return Err(Problem::new(ProblemKind::Forbidden, detail));
+    }
+    let slot = state.request_slot(&caller)?;
+    let query = query(route, parts.uri.query().unwrap_or_default())?;
+    let path = RawPathParams::from_request_parts(&mut parts, &()).await;
+    let path = path.map_err(|e| Problem::new(ProblemKind::BadRequest, e.to_string()))?;
+    let path = path.iter();
+    let path = path.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let path = path.collect();
+    let body = match &route.body {
+        Some(expected) => body::read(&parts.headers, body, expected.max_bytes).await?,
+        None => Vec::new(),
+    };
+    (route.handler)(ApiRequest {
+        state,
+        caller,
+        headers: parts.headers,
+        path,
+        query,
+        body,
+        slot,
+    })
+    .await
+}
+
+/// The parameters of the query, all of which the route must know.
+fn query(route: &Route, query: &str) -> Result<Vec<(String, String)>, Problem> {
+    let bad = |detail: String| Problem::new(ProblemKind::BadRequest, detail);
+    let mut pairs: Vec<(String, String)> = Vec::new();
+    for (name, value) in url::form_urlencoded::parse(query.as_bytes()).into_owned() {
+        if !route.query.iter().any(|known| known.name == name) {
+            let name = name.escape_debug();
+            return Err(bad(format!(
+                "{} has no parameter `{name}`",
+                route.operation
+            )));
+        }
+        if pairs.iter().any(|(known, _)| *known == name) {
+            return Err(bad(format!("the parameter `{name}` occurs more than once")));
+        }
+        pairs.push((name, value));
+    }
+    let is_missing = |known: &&route::Parameter| {
+        known.is_required && !pairs.iter().any(|(n, _)| n == known.name)
+    };
+    match route.query.iter().find(is_missing) {
+        Some(missing) => Err(bad(format!(
+            "expected the query parameter `{}`",
+            missing.name
+        ))),
+        None => Ok(pairs),
+    }
+}

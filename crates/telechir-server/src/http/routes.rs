@@ -1,0 +1,669 @@
+//! The table of all routes. The router and the OpenAPI document are made from it.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use telechir_host::tokens::Role;
+
+use super::approvals::{self, AnswerDocument, ApprovalDocument, ApprovalList};
+use super::documents::{self, DecodedDocument, TranslatedDocument};
+use super::events;
+use super::mcp;
+use super::metrics_endpoint;
+use super::openapi;
+use super::problem::ProblemKind;
+use super::recordings::{self, RecordingList, RecordingSummary, RowList};
+use super::route::{Handler, Method, Parameter, Reply, RequestBody, Route, SchemaOf};
+use super::screenshots;
+use super::sessions::{self, ExtendSession, OpenSession, SessionDocument, SessionList};
+use super::tickets::{self, TicketDocument};
+use super::tools::{self, ToolsDocument};
+use super::turns::{self, CancelTurn, NeutralCalls, NeutralReply, TurnReply, TurnState};
+
+/// Maximum bytes of a body that no history is in.
+const SMALL: usize = 4 << 20;
+/// Maximum bytes of a response or a history: screenshots are part of it.
+const HISTORY: usize = 32 << 20;
+
+const EVERYBODY: &[Role] = &Role::ALL;
+const ACTORS: &[Role] = &[Role::Agent, Role::Operator];
+const OPERATOR: &[Role] = &[Role::Operator];
+const WATCHERS: &[Role] = &[Role::Viewer, Role::Operator];
+
+const SESSION: &[ProblemKind] = &[ProblemKind::SessionLost];
+const TURN: &[ProblemKind] = &[
+    ProblemKind::SessionBusy,
+    ProblemKind::NotAnswered,
+    ProblemKind::CallIdReused,
+    ProblemKind::Unreadable,
+    ProblemKind::KeyReused,
+    ProblemKind::SessionLost,
+];
+const OPEN: &[ProblemKind] = &[
+    ProblemKind::Unavailable,
+    ProblemKind::Unreadable,
+    ProblemKind::KeyReused,
+    ProblemKind::NotStarted,
+    ProblemKind::SessionLost,
+];
+const CHANGE: &[ProblemKind] = &[
+    ProblemKind::Unreadable,
+    ProblemKind::NotAnswered,
+    ProblemKind::SessionLost,
+];
+const ANSWER: &[ProblemKind] = &[
+    ProblemKind::Unreadable,
+    ProblemKind::AnswerRefused,
+    ProblemKind::SessionLost,
+];
+const MCP: &[ProblemKind] = &[ProblemKind::NotFound, ProblemKind::NotAcceptable];
+const RECORDING: &[ProblemKind] = &[ProblemKind::RecordingUnreadable];
+const DOCUMENT: &[ProblemKind] = &[ProblemKind::Unreadable];
+
+const IDEMPOTENCY_KEY: Parameter = Parameter {
+    name: "Idempotency-Key",
+    description: "The client's own key of this request: the same key with the same body is answered \
+                  without doing anything twice.",
+    is_required: false,
+};
+const PREFER: Parameter = Parameter {
+    name: "Prefer",
+    description: "`respond-async` or `wait=SECONDS`: the turn goes on without the connection, and an \
+                  answer with status 202 names where its results will be.",
+    is_required: false,
+};
+const LAST_EVENT_ID: Parameter = Parameter {
+    name: "Last-Event-ID",
+    description: "The id of the last event that was read; the stream goes on after it.",
+    is_required: false,
+};
+const FROM_ROW: Parameter = Parameter {
+    name: "from",
+    description: "The row of the first event, from 1; without it the stream has new events alone.",
+    is_required: false,
+};
+const FIRST_ROW: Parameter = Parameter {
+    name: "from",
+    description: "The first row, 1 without it.",
+    is_required: false,
+};
+const LIMIT: Parameter = Parameter {
+    name: "limit",
+    description: "The largest number of rows, 1000 without it. An answer has at most 4 MiB of them, or \
+                  one row.",
+    is_required: false,
+};
+const LEAVE_FUNCTIONS: Parameter = Parameter {
+    name: "leave_functions",
+    description: "Whether calls of the client's own functions are left to it: `true` or `false`.",
+    is_required: false,
+};
+const DIALECT: Parameter = Parameter {
+    name: "dialect",
+    description: "Name of a dialect, such as `openai-responses`.",
+    is_required: true,
+};
+const FROM: Parameter = Parameter {
+    name: "from",
+    description: "The dialect of the body.",
+    is_required: true,
+};
+const TO: Parameter = Parameter {
+    name: "to",
+    description: "The dialect of the answer.",
+    is_required: true,
+};
+const MODEL: Parameter = Parameter {
+    name: "model",
+    description: "The model, which selects the version of each tool.",
+    is_required: false,
+};
+
+const DEVICE: Parameter = Parameter {
+    name: "device",
+    description: "`desktop` or `browser`; the first of them without it.",
+    is_required: false,
+};
+const WIDTH: Parameter = Parameter {
+    name: "width",
+    description: "The largest width in pixels, from 64 to 2560; 1280 without it. The image keeps its \
+                  proportions.",
+    is_required: false,
+};
+const IF_NONE_MATCH: Parameter = Parameter {
+    name: "If-None-Match",
+    description: "The `ETag` of the image that the client has.",
+    is_required: false,
+};
+
+const IMAGE: Reply = Reply {
+    status: 200,
+    description: "The image, as PNG, WebP or JPEG.",
+    content_type: "image/*",
+    schema: Some(binary),
+};
+const SAME_IMAGE: Reply = Reply {
+    status: 304,
+    description: "The client has this image.",
+    content_type: "image/*",
+    schema: None,
+};
+const ACCEPTED: Reply = Reply {
+    status: 202,
+    description: "The turn goes on; `Location` is where its results will be.",
+    content_type: "application/json",
+    schema: Some(schema_of::<TurnState>),
+};
+const MCP_ACCEPTED: Reply = Reply {
+    status: 202,
+    description: "The message was accepted.",
+    content_type: "application/json",
+    schema: None,
+};
+const DONE: Reply = Reply {
+    status: 204,
+    description: "Done.",
+    content_type: "application/json",
+    schema: None,
+};
+
+/// All routes.
+pub(super) fn all() -> &'static [Route] {
+    ROUTES
+}
+
+/// A route without parameters and body; the functions below add them.
+const fn route(
+    method: Method,
+    path: &'static str,
+    operation: &'static str,
+    summary: &'static str,
+    roles: &'static [Role],
+    handler: Handler,
+) -> Route {
+    Route {
+        method,
+        path,
+        operation,
+        summary,
+        roles,
+        query: &[],
+        headers: &[],
+        body: None,
+        replies: &[],
+        problems: &[],
+        handler,
+    }
+}
+
+const fn json(description: &'static str, schema: SchemaOf) -> Reply {
+    Reply {
+        status: 200,
+        description,
+        content_type: "application/json",
+        schema: Some(schema),
+    }
+}
+
+const fn body(max_bytes: usize, schema: SchemaOf) -> Option<RequestBody> {
+    Some(RequestBody { max_bytes, schema })
+}
+
+fn schema_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<T>()
+}
+
+fn any_document(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"description": "A document of the dialect, as the provider sent it."})
+}
+
+fn any_object(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "object"})
+}
+
+fn text(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "string"})
+}
+
+fn binary(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "string", "format": "binary"})
+}
+
+static ROUTES: &[Route] = &[
+    Route {
+        replies: &[Reply {
+            status: 200,
+            description: "The metrics.",
+            content_type: "application/openmetrics-text",
+            schema: Some(text),
+        }],
+        ..route(
+            Method::Get,
+            "/metrics",
+            "metrics",
+            "What the server counts, for Prometheus.",
+            WATCHERS,
+            |request| Box::pin(metrics_endpoint::serve(request)),
+        )
+    },
+    Route {
+        replies: &[json("The server is up.", any_object)],
+        ..route(
+            Method::Get,
+            "/v1/health",
+            "health",
+            "Whether the server answers.",
+            EVERYBODY,
+            |request| Box::pin(openapi::health(request)),
+        )
+    },
+    Route {
+        replies: &[json("The document.", any_object)],
+        ..route(
+            Method::Get,
+            "/v1/openapi.json",
+            "openapi",
+            "This document.",
+            EVERYBODY,
+            |request| Box::pin(openapi::serve(request)),
+        )
+    },
+    Route {
+        headers: &[IDEMPOTENCY_KEY],
+        body: body(SMALL, schema_of::<OpenSession>),
+        replies: &[Reply {
+            status: 201,
+            description: "The session, whose devices have started; `Location` is its address.",
+            content_type: "application/json",
+            schema: Some(schema_of::<SessionDocument>),
+        }],
+        problems: OPEN,
+        ..route(
+            Method::Post,
+            "/v1/sessions",
+            "openSession",
+            "Opens a session and waits until its devices have started.",
+            ACTORS,
+            |request| Box::pin(sessions::open(request)),
+        )
+    },
+    Route {
+        replies: &[json("The sessions.", schema_of::<SessionList>)],
+        ..route(
+            Method::Get,
+            "/v1/sessions",
+            "listSessions",
+            "Lists the sessions that the token may read.",
+            EVERYBODY,
+            |request| Box::pin(sessions::list(request)),
+        )
+    },
+    Route {
+        replies: &[json("The session.", schema_of::<SessionDocument>)],
+        problems: SESSION,
+        ..route(
+            Method::Get,
+            "/v1/sessions/{id}",
+            "describeSession",
+            "Describes a session.",
+            EVERYBODY,
+            |request| Box::pin(sessions::describe(request)),
+        )
+    },
+    Route {
+        replies: &[DONE],
+        problems: &[ProblemKind::NotAnswered, ProblemKind::SessionLost],
+        ..route(
+            Method::Delete,
+            "/v1/sessions/{id}",
+            "closeSession",
+            "Closes a session and waits until all its processes have ended.",
+            ACTORS,
+            |request| Box::pin(sessions::close(request)),
+        )
+    },
+    Route {
+        body: body(SMALL, schema_of::<ExtendSession>),
+        replies: &[DONE],
+        problems: CHANGE,
+        ..route(
+            Method::Post,
+            "/v1/sessions/{id}/extend",
+            "extendSession",
+            "Closes the session after this time without a call at the earliest.",
+            ACTORS,
+            |request| Box::pin(sessions::extend(request)),
+        )
+    },
+    Route {
+        query: &[LEAVE_FUNCTIONS],
+        headers: &[IDEMPOTENCY_KEY, PREFER],
+        body: body(HISTORY, any_document),
+        replies: &[json("The reply items.", schema_of::<TurnReply>), ACCEPTED],
+        problems: TURN,
+        ..route(
+            Method::Post,
+            "/v1/sessions/{id}/{dialect}",
+            "respond",
+            "Executes the calls of a provider's response, as it was received.",
+            ACTORS,
+            |request| Box::pin(turns::respond(request)),
+        )
+    },
+    Route {
+        query: &[LEAVE_FUNCTIONS],
+        headers: &[IDEMPOTENCY_KEY, PREFER],
+        body: body(HISTORY, schema_of::<NeutralCalls>),
+        replies: &[json("The results.", schema_of::<NeutralReply>), ACCEPTED],
+        problems: TURN,
+        ..route(
+            Method::Post,
+            "/v1/sessions/{id}/calls",
+            "executeCalls",
+            "Executes neutral calls.",
+            ACTORS,
+            |request| Box::pin(turns::call(request)),
+        )
+    },
+    Route {
+        query: &[DIALECT, MODEL],
+        replies: &[json("The tools.", schema_of::<ToolsDocument>)],
+        problems: SESSION,
+        ..route(
+            Method::Get,
+            "/v1/sessions/{id}/tools",
+            "sessionTools",
+            "The tool definitions and headers to send to a model.",
+            ACTORS,
+            |request| Box::pin(tools::declare(request)),
+        )
+    },
+    Route {
+        headers: &[PREFER],
+        replies: &[
+            json(
+                "The results, in the neutral vocabulary.",
+                schema_of::<NeutralReply>,
+            ),
+            ACCEPTED,
+        ],
+        problems: &[ProblemKind::NotAnswered, ProblemKind::SessionLost],
+        ..route(
+            Method::Get,
+            "/v1/sessions/{id}/turns/{turn}",
+            "findTurn",
+            "A turn's results, also after a lost connection.",
+            ACTORS,
+            |request| Box::pin(turns::find(request)),
+        )
+    },
+    Route {
+        body: body(SMALL, schema_of::<CancelTurn>),
+        replies: &[DONE],
+        problems: CHANGE,
+        ..route(
+            Method::Post,
+            "/v1/sessions/{id}/cancel",
+            "cancelTurn",
+            "Cancels a turn and waits until it has stopped.",
+            ACTORS,
+            |request| Box::pin(turns::cancel(request)),
+        )
+    },
+    Route {
+        query: &[FROM_ROW],
+        headers: &[LAST_EVENT_ID],
+        replies: &[Reply {
+            status: 200,
+            description: "The events; the id of each is its row in the recording.",
+            content_type: "text/event-stream",
+            schema: Some(text),
+        }],
+        problems: SESSION,
+        ..route(
+            Method::Get,
+            "/v1/sessions/{id}/events",
+            "followEvents",
+            "The events of a session as they happen.",
+            EVERYBODY,
+            |request| Box::pin(events::follow(request)),
+        )
+    },
+    Route {
+        query: &[DEVICE, WIDTH],
+        headers: &[IF_NONE_MATCH],
+        replies: &[IMAGE, SAME_IMAGE],
+        problems: &[ProblemKind::NoScreenshot, ProblemKind::SessionLost],
+        ..route(
+            Method::Get,
+            "/v1/sessions/{id}/screenshot",
+            "captureScreen",
+            "A screen as it is now, for people; the running call goes on.",
+            EVERYBODY,
+            |request| Box::pin(screenshots::current(request)),
+        )
+    },
+    Route {
+        headers: &[IF_NONE_MATCH],
+        replies: &[IMAGE, SAME_IMAGE],
+        problems: &[ProblemKind::NotAnswered, ProblemKind::SessionLost],
+        ..route(
+            Method::Get,
+            "/v1/sessions/{id}/screenshots/{digest}",
+            "recordedScreenshot",
+            "A screenshot of the session's recording; the events name its digest as `blob`.",
+            EVERYBODY,
+            |request| Box::pin(screenshots::recorded(request)),
+        )
+    },
+    Route {
+        replies: &[json("The recordings.", schema_of::<RecordingList>)],
+        problems: RECORDING,
+        ..route(
+            Method::Get,
+            "/v1/recordings",
+            "listRecordings",
+            "Lists the recordings of the server's sessions, also of those that have ended.",
+            WATCHERS,
+            |request| Box::pin(recordings::list(request)),
+        )
+    },
+    Route {
+        replies: &[json("The recording.", schema_of::<RecordingSummary>)],
+        problems: RECORDING,
+        ..route(
+            Method::Get,
+            "/v1/recordings/{id}",
+            "describeRecording",
+            "Describes a recording: its rows and times.",
+            WATCHERS,
+            |request| Box::pin(recordings::describe(request)),
+        )
+    },
+    Route {
+        query: &[FIRST_ROW, LIMIT],
+        replies: &[json("The rows.", schema_of::<RowList>)],
+        problems: RECORDING,
+        ..route(
+            Method::Get,
+            "/v1/recordings/{id}/rows",
+            "recordingRows",
+            "Rows of a recording in order; a viewer reads those of events.",
+            WATCHERS,
+            |request| Box::pin(recordings::rows(request)),
+        )
+    },
+    Route {
+        headers: &[IF_NONE_MATCH],
+        replies: &[IMAGE, SAME_IMAGE],
+        problems: RECORDING,
+        ..route(
+            Method::Get,
+            "/v1/recordings/{id}/screenshots/{digest}",
+            "recordingScreenshot",
+            "A screenshot of a recording; its events name the digest as `blob`.",
+            WATCHERS,
+            |request| Box::pin(recordings::screenshot(request)),
+        )
+    },
+    Route {
+        replies: &[Reply {
+            status: 200,
+            description: "The page.",
+            content_type: "text/html",
+            schema: Some(text),
+        }],
+        problems: RECORDING,
+        ..route(
+            Method::Get,
+            "/v1/recordings/{id}/report",
+            "recordingReport",
+            "A recording as one HTML page: screenshots, calls, verdicts, results.",
+            OPERATOR,
+            |request| Box::pin(recordings::report(request)),
+        )
+    },
+    Route {
+        replies: &[Reply {
+            status: 201,
+            description: "The ticket.",
+            content_type: "application/json",
+            schema: Some(schema_of::<TicketDocument>),
+        }],
+        ..route(
+            Method::Post,
+            "/v1/tickets",
+            "createTicket",
+            "A ticket that opens the live page once, with the rights of the token.",
+            WATCHERS,
+            |request| Box::pin(tickets::create(request)),
+        )
+    },
+    Route {
+        replies: &[json("The questions.", schema_of::<ApprovalList>)],
+        problems: SESSION,
+        ..route(
+            Method::Get,
+            "/v1/approvals",
+            "listApprovals",
+            "The open questions of all sessions.",
+            OPERATOR,
+            |request| Box::pin(approvals::list(request)),
+        )
+    },
+    Route {
+        replies: &[json("The question.", schema_of::<ApprovalDocument>)],
+        problems: SESSION,
+        ..route(
+            Method::Get,
+            "/v1/approvals/{id}",
+            "describeApproval",
+            "An open question.",
+            OPERATOR,
+            |request| Box::pin(approvals::describe(request)),
+        )
+    },
+    Route {
+        body: body(SMALL, schema_of::<AnswerDocument>),
+        replies: &[DONE],
+        problems: ANSWER,
+        ..route(
+            Method::Post,
+            "/v1/approvals/{id}",
+            "answerApproval",
+            "Answers a question. Both decisions repeat its `digest`; a denial has a `reason`, too.",
+            OPERATOR,
+            |request| Box::pin(approvals::answer(request)),
+        )
+    },
+    Route {
+        query: &[FROM, TO],
+        body: body(HISTORY, any_document),
+        replies: &[json("The translation.", schema_of::<TranslatedDocument>)],
+        problems: DOCUMENT,
+        ..route(
+            Method::Post,
+            "/v1/translate",
+            "translate",
+            "Translates a history to another dialect.",
+            ACTORS,
+            |request| Box::pin(documents::translate(request)),
+        )
+    },
+    Route {
+        query: &[DIALECT],
+        body: body(HISTORY, any_document),
+        replies: &[json("The messages.", schema_of::<DecodedDocument>)],
+        problems: DOCUMENT,
+        ..route(
+            Method::Post,
+            "/v1/decode",
+            "decode",
+            "Decodes a response or a history.",
+            ACTORS,
+            |request| Box::pin(documents::decode(request)),
+        )
+    },
+    Route {
+        query: &[DIALECT],
+        body: body(HISTORY, any_document),
+        replies: &[json("The document.", schema_of::<TranslatedDocument>)],
+        problems: DOCUMENT,
+        ..route(
+            Method::Post,
+            "/v1/encode",
+            "encode",
+            "Encodes neutral messages in a dialect.",
+            ACTORS,
+            |request| Box::pin(documents::encode(request)),
+        )
+    },
+    Route {
+        body: body(HISTORY, any_object),
+        replies: &[
+            Reply {
+                status: 200,
+                description: "Messages of the protocol.",
+                content_type: "text/event-stream",
+                schema: Some(text),
+            },
+            MCP_ACCEPTED,
+        ],
+        problems: MCP,
+        ..route(
+            Method::Post,
+            "/mcp",
+            "sendMcpMessage",
+            "Sends a message of the Model Context Protocol (streamable HTTP).",
+            ACTORS,
+            |request| Box::pin(mcp::post(request)),
+        )
+    },
+    Route {
+        replies: &[Reply {
+            status: 200,
+            description: "Messages of the protocol.",
+            content_type: "text/event-stream",
+            schema: Some(text),
+        }],
+        problems: MCP,
+        ..route(
+            Method::Get,
+            "/mcp",
+            "followMcpMessages",
+            "Messages of the Model Context Protocol that belong to no request.",
+            ACTORS,
+            |request| Box::pin(mcp::get(request)),
+        )
+    },
+    Route {
+        replies: &[MCP_ACCEPTED, DONE],
+        problems: MCP,
+        ..route(
+            Method::Delete,
+            "/mcp",
+            "endMcpSession",
+            "Ends a protocol session of the Model Context Protocol; the computer stays.",
+            ACTORS,
+            |request| Box::pin(mcp::delete(request)),
+        )
+    },
+];

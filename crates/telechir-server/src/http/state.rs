@@ -1,0 +1,335 @@
+//! What all requests of the HTTP API share: the sessions of this user, tokens and limits.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use axum::http::{HeaderMap, header};
+use serde_json::{Value, json};
+use telechir_host::SessionPaths;
+use telechir_host::tokens::{BearerToken, Role, TokenFile};
+use telechir_tools::ToolCatalog;
+use tokio::sync::watch;
+
+use super::conversions::Conversions;
+use super::mcp_endpoints::{McpEndpoint, McpEndpoints};
+use super::metrics::Metrics;
+use super::metrics_follower::MetricsFollowers;
+use super::problem::{Problem, ProblemKind};
+use super::recordings::RecordingStore;
+use super::tickets::{KEY_HEADER, ViewTickets};
+use crate::mcp::McpServer;
+
+/// Requests of one principal at a time, streams of events aside.
+const MAX_REQUESTS: usize = 64;
+/// Streams of events of one principal at a time.
+const MAX_STREAMS: usize = 16;
+/// Longest `Authorization` header that is read.
+const MAX_AUTHORIZATION_BYTES: usize = 256;
+
+/// Starts the sessions that clients of the HTTP API open.
+#[async_trait]
+pub trait SessionLauncher: Send + Sync + 'static {
+    /// The devices that a session can have: some of `desktop`, `browser`, `shell`, `editor`.
+    fn devices(&self) -> Vec<String>;
+
+    /// Starts a session host; its devices start afterwards.
+    ///
+    /// # Errors
+    /// With a sentence, if it does not start.
+    async fn launch(&self, paths: &SessionPaths, options: SessionOptions) -> Result<(), String>;
+}
+
+/// What a client requests of a new session; the server's flags decide about everything else.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SessionOptions {
+    /// Some of the devices that the launcher offers.
+    pub devices: Vec<String>,
+    /// Size of desktop and browser, such as `1280x800`; absent for the server's own.
+    pub display: Option<String>,
+    /// Seconds without a call after which the session is closed; absent for the server's own.
+    pub idle_seconds: Option<u64>,
+    /// The member `http` of the session's configuration: to whom it belongs.
+    pub http: Value,
+}
+
+/// Which sessions may be opened over HTTP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenSessionLimits {
+    /// Maximum number that is open at the same time.
+    pub max: usize,
+    /// Maximum number that one principal has open.
+    pub max_per_owner: usize,
+    /// Available memory of the machine in bytes below which none is opened.
+    pub min_free_bytes: u64,
+    /// Maximum of the seconds without a call that a client can request.
+    pub max_idle_seconds: u64,
+}
+
+/// The sessions that are open, as far as limits count them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct OpenSessions {
+    pub(super) all: usize,
+    /// Those of the principal that wants another one.
+    pub(super) own: usize,
+    /// Available memory of the machine in bytes; absent if it cannot be read.
+    pub(super) free_bytes: Option<u64>,
+}
+
+/// How a server is configured.
+#[derive(Clone, Debug)]
+pub struct HttpSettings {
+    /// Values of `Host` that are served, in lower case, with the port if it is not 80.
+    pub hosts: Vec<String>,
+    /// The tokens that are accepted.
+    pub tokens: TokenFile,
+    /// The folder of all session sockets.
+    pub sockets: PathBuf,
+    /// What may be opened.
+    pub limits: OpenSessionLimits,
+    /// The tools of the Model Context Protocol; absent if the devices have none.
+    pub catalog: Option<ToolCatalog>,
+    /// The recordings of the server's sessions; absent if it keeps none.
+    pub recordings: Option<Arc<dyn RecordingStore>>,
+    /// Makes the endpoint of a server with these tools, usually [`McpEndpoint::new`].
+    pub mcp_endpoint: fn(McpServer) -> McpEndpoint,
+    /// The tickets of the live page.
+    pub tickets: ViewTickets,
+    /// Version of the program, for the OpenAPI document.
+    pub version: String,
+}
+
+/// State of a server.
+pub(super) struct HttpState {
+    pub(super) settings: HttpSettings,
+    pub(super) launcher: Arc<dyn SessionLauncher>,
+    pub(super) tickets: ViewTickets,
+    /// The servers of the Model Context Protocol.
+    pub(super) mcp: McpEndpoints,
+    /// The conversions of documents that run.
+    pub(super) conversions: Conversions,
+    requests: Slots,
+    streams: Slots,
+    /// What the server counts.
+    pub(super) metrics: Arc<Metrics>,
+    /// Which sessions are counted.
+    pub(super) followers: MetricsFollowers,
+    /// Whether the server is about to end.
+    pub(super) stopping: watch::Sender<bool>,
+    /// The principals of the sessions that are being opened.
+    opening: Mutex<Vec<String>>,
+}
+
+/// Who sent a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Caller {
+    pub(super) role: Role,
+    /// Role and name of the token's owner.
+    pub(super) principal: String,
+    pub(super) token: BearerToken,
+    /// The only session that the token is for; absent for all of the principal's.
+    pub(super) session: Option<String>,
+}
+
+impl HttpState {
+    pub(super) fn new(settings: HttpSettings, launcher: Arc<dyn SessionLauncher>) -> Self {
+        Self {
+            tickets: settings.tickets.clone(),
+            metrics: Arc::new(Metrics::new(&settings.version, settings.limits.max)),
+            followers: MetricsFollowers::default(),
+            settings,
+            launcher,
+            mcp: McpEndpoints::default(),
+            conversions: Conversions::new(),
+            requests: Slots::new(MAX_REQUESTS, "requests"),
+            streams: Slots::new(MAX_STREAMS, "streams of events"),
+            stopping: watch::Sender::new(false),
+            opening: Mutex::default(),
+        }
+    }
+
+    /// The owner of the request's token, or of the one that its page session stands for.
+    pub(super) fn authenticate(&self, headers: &HeaderMap) -> Result<Caller, Problem> {
+        let refused = |detail: &str| Problem::new(ProblemKind::Unauthorized, detail);
+        let token = match headers.contains_key(KEY_HEADER) {
+            true => self.tickets.token(headers).ok_or_else(|| {
+                refused("the page session has ended; open the page again: telechir view")
+            })?,
+            false => bearer(headers)?,
+        };
+        let found = self.settings.tokens.find(&token).map_err(|error| {
+            tracing::error!(%error, "no request can be served");
+            Problem::new(ProblemKind::Internal, "the server's tokens cannot be read")
+        })?;
+        let record = found.ok_or_else(|| {
+            refused("the token is unknown or revoked; create one: telechir tokens new ROLE")
+        })?;
+        Ok(Caller {
+            role: record.role,
+            principal: record.principal(),
+            token,
+            session: record.session,
+        })
+    }
+
+    /// Reserves one of the principal's requests.
+    pub(super) fn request_slot(self: &Arc<Self>, caller: &Caller) -> Result<Slot, Problem> {
+        self.requests.take(caller)
+    }
+
+    /// Reserves one of the principal's streams.
+    pub(super) fn stream_slot(self: &Arc<Self>, caller: &Caller) -> Result<Slot, Problem> {
+        self.streams.take(caller)
+    }
+
+    /// Reserves the opening of a session if not too much is open.
+    pub(super) fn opening_slot(
+        self: &Arc<Self>,
+        principal: &str,
+        open: OpenSessions,
+    ) -> Result<OpeningSlot, Problem> {
+        let limits = self.settings.limits;
+        let mut opening = lock(&self.opening);
+        let own_opening = opening.iter().filter(|owner| *owner == principal).count();
+        let all_free = limits.max.saturating_sub(open.all + opening.len());
+        let own_free = limits.max_per_owner.saturating_sub(open.own + own_opening);
+        let free = json!({
+            "sessions": all_free,
+            "own_sessions": own_free.min(all_free),
+            "memory_bytes": open.free_bytes,
+        });
+        let refused = |kind: ProblemKind, detail: String| {
+            Err(Problem::new(kind, detail)
+                .retry_after(10)
+                .with("free", free))
+        };
+        if all_free == 0 {
+            let detail = format!(
+                "{} of {} sessions are open and {} are being opened; close one, or start the server \
+                 with a larger --max-sessions",
+                open.all,
+                limits.max,
+                opening.len()
+            );
+            return refused(ProblemKind::TooMany, detail);
+        }
+        if own_free == 0 {
+            let detail = format!(
+                "{principal} has {} of {} sessions open and {own_opening} are being opened; close \
+                 one, or start the server with a larger --max-sessions-per-owner",
+                open.own, limits.max_per_owner
+            );
+            return refused(ProblemKind::TooMany, detail);
+        }
+        if let Some(bytes) = open
+            .free_bytes
+            .filter(|bytes| *bytes < limits.min_free_bytes)
+        {
+            let detail = format!(
+                "{} MiB of memory are available, and a session is opened with {} or more \
+                 (--min-free-memory); close another one",
+                bytes >> 20,
+                limits.min_free_bytes >> 20
+            );
+            return refused(ProblemKind::Unavailable, detail);
+        }
+        opening.push(principal.to_owned());
+        Ok(OpeningSlot {
+            principal: principal.to_owned(),
+            state: Arc::clone(self),
+        })
+    }
+}
+
+/// A session that is being opened.
+pub(super) struct OpeningSlot {
+    principal: String,
+    state: Arc<HttpState>,
+}
+
+impl Drop for OpeningSlot {
+    fn drop(&mut self) {
+        let mut opening = lock(&self.state.opening);
+        let found = opening.iter().position(|owner| *owner == self.principal);
+        if let Some(found) = found {
+            opening.swap_remove(found);
+        }
+    }
+}
+
+/// Limits what each principal does at the same time.
+#[derive(Debug)]
+struct Slots {
+    max: usize,
+    what: &'static str,
+    taken: Arc<Mutex<HashMap<String, usize>>>,
+}
+
+impl Slots {
+    fn new(max: usize, what: &'static str) -> Self {
+        let taken = Arc::default();
+        Self { max, what, taken }
+    }
+
+    fn take(&self, caller: &Caller) -> Result<Slot, Problem> {
+        let mut taken = lock(&self.taken);
+        let count = taken.entry(caller.principal.clone()).or_default();
+        if *count >= self.max {
+            let detail = format!(
+                "{} has {} {} at the same time; the maximum is {}",
+                caller.principal, count, self.what, self.max
+            );
+            return Err(Problem::new(ProblemKind::TooMany, detail).retry_after(1));
+        }
+        *count += 1;
+        Ok(Slot {
+            principal: caller.principal.clone(),
+            taken: Arc::clone(&self.taken),
+        })
+    }
+}
+
+/// One of a principal's requests or streams; dropping it frees it.
+#[derive(Debug)]
+pub(super) struct Slot {
+    principal: String,
+    taken: Arc<Mutex<HashMap<String, usize>>>,
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        let mut taken = lock(&self.taken);
+        if let Some(count) = taken.get_mut(&self.principal) {
+            *count -= 1;
+            if *count == 0 {
+                taken.remove(&self.principal);
+            }
+        }
+    }
+}
+
+/// The token in the header `Authorization`.
+fn bearer(headers: &HeaderMap) -> Result<BearerToken, Problem> {
+    let refused = || {
+        let detail = "expected one header `Authorization: Bearer TOKEN`";
+        Problem::new(ProblemKind::Unauthorized, detail)
+    };
+    let mut values = headers.get_all(header::AUTHORIZATION).iter();
+    let (Some(value), None) = (values.next(), values.next()) else {
+        return Err(refused());
+    };
+    let text = value.to_str().ok();
+    let text = text.filter(|text| text.len() <= MAX_AUTHORIZATION_BYTES);
+    let (scheme, token) = text
+        .and_then(|text| text.split_once(' '))
+        .unwrap_or_default();
+    match scheme.eq_ignore_ascii_case("bearer") {
+        true => Ok(BearerToken::new(token.trim())),
+        false => Err(refused()),
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,87 @@
+// All sessions at a glance: a small picture of each, what it is doing, and the questions that wait.
+
+import { image } from "./api.js";
+import { element, seconds, setText, visible } from "./text.js";
+
+const IMAGE_INTERVAL_MS = 2000;
+
+export class Overview {
+  constructor() {
+    this.cards = new Map();
+    this.list = element("ul", { class: "cards" });
+    this.empty = element("p", { class: "quiet" }, "No session is open.");
+    this.root = element("section", {}, element("h1", {}, "Sessions"), this.empty, this.list);
+  }
+
+  update(sessions, approvals) {
+    this.empty.hidden = sessions.length > 0;
+    for (const session of sessions) {
+      const known = this.cards.get(session.id);
+      const card = known ?? new Card(session);
+      if (!known) {
+        this.cards.set(session.id, card);
+        this.list.append(card.root);
+      }
+      card.update(session, approvals.filter((question) => question.session === session.id).length);
+    }
+    const open = new Set(sessions.map((session) => session.id));
+    for (const [id, card] of this.cards) {
+      if (open.has(id)) continue;
+      card.close();
+      this.cards.delete(id);
+    }
+  }
+
+  close() {
+    for (const card of this.cards.values()) card.close();
+  }
+}
+
+class Card {
+  constructor(session) {
+    this.id = session.id;
+    this.etag = null;
+    this.imageAt = 0;
+    this.state = element("p", { class: "quiet" });
+    this.waits = element("p", { class: "waits" });
+    const address = `#/sessions/${encodeURIComponent(session.id)}`;
+    const link = element("a", { href: address }, visible(session.name ?? session.id));
+    this.root = element("li", { class: "card" }, element("h2", {}, link), this.state, this.waits);
+    if (session.devices.some((device) => device === "desktop" || device === "browser")) {
+      this.image = element("img", { alt: "", hidden: true });
+      this.root.append(this.image);
+    }
+  }
+
+  update(session, questions) {
+    const since = session.state === "idle" ? ` for ${seconds(session.idle_seconds)}` : "";
+    const queue = session.waiting > 0 ? `, ${session.waiting} more calls wait` : "";
+    setText(this.state, `${session.state}${since}${queue} · ${session.devices.join(", ")}`);
+    setText(this.waits, questions === 0 ? "" : questions === 1 ? "A question waits" : `${questions} questions wait`);
+    this.refresh();
+  }
+
+  async refresh() {
+    const now = performance.now();
+    if (!this.image || document.hidden || now - this.imageAt < IMAGE_INTERVAL_MS) return;
+    this.imageAt = now;
+    const path = `/v1/sessions/${encodeURIComponent(this.id)}/screenshot?width=320`;
+    const next = await image(path, this.etag).catch(() => null);
+    if (!next) return;
+    this.etag = next.etag;
+    showBlob(this.image, next.blob);
+  }
+
+  close() {
+    if (this.image?.src) URL.revokeObjectURL(this.image.src);
+    this.root.remove();
+  }
+}
+
+/** Shows an image instead of the one before. */
+export function showBlob(target, blob) {
+  const before = target.src;
+  target.src = URL.createObjectURL(blob);
+  target.hidden = false;
+  if (before) URL.revokeObjectURL(before);
+}
