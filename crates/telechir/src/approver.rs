@@ -5,12 +5,16 @@ use std::time::Instant;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::termios::{QueueSelector, tcflush, tcgetwinsize};
+use telechir_host::approvals::{AnswerScope, OpenApproval};
 use telechir_policy::{ApproveAt, Decision, Interface, Question, fit_lines};
 use telechir_process::Readiness;
 use telechir_runtime::{Answer, AnswerOrigin, AnswerWay, Approver};
 
-/// Maximum length of an answer in bytes; a longer one counts as no.
-const MAX_ANSWER: usize = 256;
+use crate::terminal_line::TerminalLine;
+
+/// Maximum length of an answer in bytes, which is that of a terminal's line; a longer one counts as
+/// no.
+const MAX_ANSWER: usize = 4096;
 /// Maximum number of answers to one question that are no decision.
 const MAX_ATTEMPTS: usize = 5;
 /// The size of a terminal that does not tell its own.
@@ -23,26 +27,38 @@ const DEFAULT_SIZE: TerminalSize = TerminalSize {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TerminalAnswer {
     pub(crate) decision: Decision,
-    /// Whether the approval counts for the rest of the session.
-    pub(crate) remembers: bool,
+    /// For which calls it counts.
+    pub(crate) scope: AnswerScope,
 }
 
 impl From<Decision> for TerminalAnswer {
     fn from(decision: Decision) -> Self {
         Self {
             decision,
-            remembers: false,
+            scope: AnswerScope::Once,
         }
     }
 }
 
-/// What an approval can cover.
+/// What an answer can cover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Coverage {
     /// This call alone.
     Call,
     /// This call, or its shape for the rest of the session.
     Session,
+    /// This call, or its shape for the rest of the session or in all sessions.
+    Always,
+}
+
+impl Coverage {
+    /// What the session of a question remembers.
+    pub(crate) fn of(open: &OpenApproval) -> Self {
+        match open.can_be_standing {
+            true => Self::Always,
+            false => Self::Session,
+        }
+    }
 }
 
 /// Approval prompts on the terminal that this program was started from, if there is one.
@@ -81,24 +97,24 @@ impl TerminalApprover {
         let Some(tty) = &self.tty else {
             return Ok(None);
         };
-        let shape = question.session_shape();
-        let shape = shape.filter(|_| coverage == Coverage::Session);
+        // The progress writes nothing until the question is answered or withdrawn.
+        let mut line = TerminalLine::hold().await;
+        let offers = Offers::of(question, coverage);
         // Discard input typed before the prompt was visible.
         let _best_effort = tcflush(tty, QueueSelector::IFlush);
         let mut text = question.text();
         text.extend(notes.iter().map(|note| format!("  {note}")));
-        text.extend(
-            shape.map(|shape| format!("  s allows this for the rest of the session: {shape}")),
-        );
+        text.extend(offers.lines(question));
         let size = size_of(tty);
         // The prompt itself and the line above it.
         let fitted = fit_lines(&text, size.rows.saturating_sub(3).max(4), size.columns);
         let mut is_shown = fitted.is_complete;
-        write_all(tty, format!("\n{}\n", fitted.rows.join("\n")).as_bytes()).await?;
+        let (clear, rows) = (line.clear(), fitted.rows.join("\n"));
+        write_all(tty, format!("{clear}\n{rows}\n").as_bytes()).await?;
         for _ in 0..MAX_ATTEMPTS {
             write_all(tty, prompt_line(question, is_shown).as_bytes()).await?;
             let answer = read_line(tty).await?;
-            match choice(answer.trim(), question, is_shown, shape.is_some()) {
+            match choice(answer.trim(), question, is_shown, offers) {
                 Choice::View => {
                     let rows = fit_lines(&text, usize::MAX, size.columns).rows;
                     is_shown |= show_all(tty, &rows, size.rows).await?;
@@ -109,11 +125,24 @@ impl TerminalApprover {
                     let text = "Not approved: the question does not fit here; v shows all of it.\n";
                     write_all(tty, text.as_bytes()).await?;
                 }
+                Choice::Unclear => {
+                    let text =
+                        "Not answered: type y for yes or n for no, or a letter named above.\n";
+                    write_all(tty, text.as_bytes()).await?;
+                }
                 Choice::Decided(answer) => return Ok(Some(answer)),
             }
         }
         let unclear = no("The user gave no clear answer at the terminal.");
         Ok(Some(unclear.into()))
+    }
+
+    /// Prints text on the terminal. False if there is none, or it cannot be written.
+    pub(crate) async fn print(&self, text: &str) -> bool {
+        match &self.tty {
+            Some(tty) => write_all(tty, text.as_bytes()).await.is_ok(),
+            None => false,
+        }
     }
 
     async fn prompt(&self, question: &Question) -> io::Result<Decision> {
@@ -150,6 +179,55 @@ impl Approver for TerminalApprover {
     }
 }
 
+/// What can be answered for more than one call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+struct Offers {
+    /// An approval for the rest of the session.
+    session: bool,
+    /// An approval in all sessions.
+    always: bool,
+    /// A denial in all sessions.
+    never: bool,
+}
+
+impl Offers {
+    fn of(question: &Question, coverage: Coverage) -> Self {
+        let can_be_remembered = question.session_shape().is_some();
+        let is_always = coverage == Coverage::Always;
+        Self {
+            session: can_be_remembered && coverage != Coverage::Call,
+            always: can_be_remembered && is_always,
+            never: question.shape.is_some() && is_always,
+        }
+    }
+
+    fn lines(self, question: &Question) -> Vec<String> {
+        let mut lines = self.remembered_lines(question);
+        lines
+            .push("  n TEXT denies this with a reason for the model; v shows all of it".to_owned());
+        lines
+    }
+
+    /// The answers that count for later calls.
+    fn remembered_lines(self, question: &Question) -> Vec<String> {
+        let Some(shape) = &question.shape else {
+            return Vec::new();
+        };
+        let lines = [
+            (self.session, "s allows this for the rest of the session"),
+            (
+                self.always,
+                "a allows this in all sessions with these devices",
+            ),
+            (self.never, "d denies this in all sessions"),
+        ];
+        let offered = lines.into_iter().filter(|(is_offered, _)| *is_offered);
+        offered
+            .map(|(_, line)| format!("  {line}: {shape}"))
+            .collect()
+    }
+}
+
 /// What an answer means.
 #[derive(Debug, PartialEq, Eq)]
 enum Choice {
@@ -157,23 +235,46 @@ enum Choice {
     View,
     /// A yes to a question of which a part was never shown.
     Unseen,
+    /// Neither a yes nor a no.
+    Unclear,
     Decided(TerminalAnswer),
 }
 
-fn choice(answer: &str, question: &Question, is_shown: bool, offers_session: bool) -> Choice {
+fn choice(answer: &str, question: &Question, is_shown: bool, offers: Offers) -> Choice {
+    let remembered = |decision, scope| Choice::Decided(TerminalAnswer { decision, scope });
+    let is_untrusted = question.untrusted_source.is_some();
     match answer {
         "v" | "V" => Choice::View,
-        "y" | "yes" | "Y" | "YES" if is_shown => Choice::Decided(question.approve().into()),
-        "s" | "S" if is_shown && offers_session => Choice::Decided(TerminalAnswer {
-            decision: question.approve(),
-            remembers: true,
-        }),
-        "t" | "T" if is_shown && question.untrusted_source.is_some() => {
-            Choice::Decided(question.approve_and_trust().into())
+        "y" | "yes" | "Y" | "YES" | "t" | "T" | "s" | "S" | "a" | "A" | "d" | "D" if !is_shown => {
+            Choice::Unseen
         }
-        "y" | "yes" | "Y" | "YES" | "t" | "T" | "s" | "S" if !is_shown => Choice::Unseen,
-        _ => Choice::Decided(no("The user denied this at the terminal.").into()),
+        "y" | "yes" | "Y" | "YES" => Choice::Decided(question.approve().into()),
+        "s" | "S" if offers.session => remembered(question.approve(), AnswerScope::Session),
+        "a" | "A" if offers.always => remembered(question.approve(), AnswerScope::Always),
+        "d" | "D" if offers.never => {
+            let decision = no("The user denied this at the terminal, for all sessions.");
+            remembered(decision, AnswerScope::Always)
+        }
+        "t" | "T" if is_untrusted => Choice::Decided(question.approve_and_trust().into()),
+        "" | "n" | "no" | "N" | "NO" | "d" | "D" => {
+            Choice::Decided(no("The user denied this at the terminal.").into())
+        }
+        answer => match reason_of(answer) {
+            Some(reason) => {
+                let reason = format!("The user denied this at the terminal: {reason}.");
+                Choice::Decided(no(&reason).into())
+            }
+            None => Choice::Unclear,
+        },
     }
+}
+
+/// The reason after a no: `n use the staging server`, `no: not today`.
+fn reason_of(answer: &str) -> Option<&str> {
+    let (first, rest) = answer.split_at(answer.find([' ', ':', ','])?);
+    let is_no = matches!(first, "n" | "N" | "no" | "No" | "NO");
+    let reason = rest.trim_matches([' ', ':', ',']).trim_end_matches('.');
+    (is_no && !reason.is_empty()).then_some(reason)
 }
 
 fn prompt_line(question: &Question, is_shown: bool) -> &'static str {
@@ -257,6 +358,7 @@ mod tests {
             digest: Digest::of_json(&serde_json::Value::Null),
             action: None,
             shape: None,
+            contained: telechir_policy::ContainedParts::default(),
             lines: vec!["$ rm x".to_owned()],
             reasons: Vec::new(),
             has_hidden_characters: false,
@@ -267,22 +369,37 @@ mod tests {
         }
     }
 
+    const NOTHING: Offers = Offers {
+        session: false,
+        always: false,
+        never: false,
+    };
+    const EVERYTHING: Offers = Offers {
+        session: true,
+        always: true,
+        never: true,
+    };
+
     fn is_denied(choice: &Choice) -> bool {
         let denied = |answer: &TerminalAnswer| matches!(answer.decision, Decision::Deny { .. });
-        matches!(choice, Choice::Decided(answer) if denied(answer) && !answer.remembers)
+        matches!(choice, Choice::Decided(answer) if denied(answer) && answer.scope == AnswerScope::Once)
     }
 
     #[test]
     fn a_question_that_does_not_fit_cannot_be_approved_unseen() {
         let question = question(true);
-        for answer in ["y", "yes", "Y", "t", "s"] {
-            let choice = choice(answer, &question, false, true);
+        for answer in ["y", "yes", "Y", "t", "s", "a", "d"] {
+            let choice = choice(answer, &question, false, EVERYTHING);
             assert_eq!(choice, Choice::Unseen, "{answer}");
         }
-        assert_eq!(choice("v", &question, false, true), Choice::View);
-        for answer in ["", "n", "x", "yv"] {
-            let choice = choice(answer, &question, false, true);
+        assert_eq!(choice("v", &question, false, EVERYTHING), Choice::View);
+        for answer in ["", "n", "no"] {
+            let choice = choice(answer, &question, false, EVERYTHING);
             assert!(is_denied(&choice), "{answer}");
+        }
+        for answer in ["x", "yv"] {
+            let choice = choice(answer, &question, false, EVERYTHING);
+            assert_eq!(choice, Choice::Unclear, "{answer}");
         }
     }
 
@@ -290,31 +407,87 @@ mod tests {
     fn only_a_clear_yes_approves_and_only_t_trusts() {
         let (plain, untrusted) = (question(false), question(true));
         let yes = Choice::Decided(plain.approve().into());
-        assert_eq!(choice("y", &plain, true, false), yes);
+        assert_eq!(choice("y", &plain, true, NOTHING), yes);
         let trusts = Choice::Decided(untrusted.approve_and_trust().into());
-        assert_eq!(choice("t", &untrusted, true, false), trusts);
-        for (answer, question) in [
-            ("t", &plain),
-            ("", &plain),
-            ("yy", &plain),
-            ("n", &untrusted),
-            ("s", &plain),
-        ] {
-            let choice = choice(answer, question, true, false);
+        assert_eq!(choice("t", &untrusted, true, NOTHING), trusts);
+        for (answer, question) in [("", &plain), ("n", &untrusted), ("d", &plain)] {
+            let choice = choice(answer, question, true, NOTHING);
             assert!(is_denied(&choice), "{answer}");
+        }
+        for answer in ["t", "yy", "s", "a"] {
+            let choice = choice(answer, &plain, true, NOTHING);
+            assert_eq!(choice, Choice::Unclear, "{answer}");
         }
     }
 
     #[test]
-    fn only_s_approves_for_the_session_and_only_where_it_is_offered() {
+    fn a_no_takes_a_reason_for_the_model() {
         let question = question(false);
-        let decision = question.approve();
-        let remembered = Choice::Decided(TerminalAnswer {
-            decision,
-            remembers: true,
-        });
-        assert_eq!(choice("s", &question, true, true), remembered);
-        let once = Choice::Decided(question.approve().into());
-        assert_eq!(choice("y", &question, true, true), once);
+        for (answer, reason) in [
+            ("n use the staging server", "use the staging server"),
+            ("no: not today.", "not today"),
+            ("N, ask Ada first", "ask Ada first"),
+        ] {
+            let text = format!("The user denied this at the terminal: {reason}.");
+            let expected = Choice::Decided(no(&text).into());
+            assert_eq!(choice(answer, &question, false, EVERYTHING), expected);
+        }
+        for unclear in ["not sure", "now", "nope", "yes no", "n:", "y please"] {
+            let choice = choice(unclear, &question, true, EVERYTHING);
+            assert_eq!(choice, Choice::Unclear, "{unclear}");
+        }
+    }
+
+    #[test]
+    fn an_answer_counts_for_more_only_where_that_is_offered() {
+        let question = question(false);
+        for (answer, offers, scope) in [
+            ("s", EVERYTHING, AnswerScope::Session),
+            ("a", EVERYTHING, AnswerScope::Always),
+            ("y", EVERYTHING, AnswerScope::Once),
+        ] {
+            let decision = question.approve();
+            let expected = Choice::Decided(TerminalAnswer { decision, scope });
+            assert_eq!(choice(answer, &question, true, offers), expected);
+        }
+        let Choice::Decided(denied) = choice("d", &question, true, EVERYTHING) else {
+            panic!("no decision");
+        };
+        assert_eq!(denied.scope, AnswerScope::Always);
+        assert!(matches!(denied.decision, Decision::Deny { .. }));
+    }
+
+    #[test]
+    fn what_needs_an_answer_each_time_can_only_be_denied_for_more() {
+        let shape = telechir_policy::ApprovalShape {
+            parts: vec!["rm x".to_owned()],
+            reasons: Vec::new(),
+        };
+        let plain = Question {
+            shape: Some(shape),
+            ..question(false)
+        };
+        assert_eq!(Offers::of(&plain, Coverage::Always), EVERYTHING);
+        assert_eq!(Offers::of(&plain, Coverage::Call), NOTHING);
+        let session = Offers {
+            session: true,
+            ..NOTHING
+        };
+        assert_eq!(Offers::of(&plain, Coverage::Session), session);
+        assert_eq!(EVERYTHING.remembered_lines(&plain).len(), 3);
+        let untrusted = Question {
+            untrusted_source: Some("a page".to_owned()),
+            ..plain
+        };
+        let never = Offers {
+            never: true,
+            ..NOTHING
+        };
+        assert_eq!(Offers::of(&untrusted, Coverage::Always), never);
+        assert_eq!(
+            never.remembered_lines(&untrusted),
+            ["  d denies this in all sessions: rm x"]
+        );
+        assert_eq!(Offers::of(&question(false), Coverage::Always), NOTHING);
     }
 }

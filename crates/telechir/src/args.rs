@@ -2,17 +2,29 @@
 
 mod approvals;
 mod browser;
+mod cdp;
+mod conform;
+mod do_action;
 mod flag_text;
 mod mcp;
+mod parse;
+mod policy;
 mod recordings;
+mod run;
+mod serve;
+mod serve_config;
+mod sessions;
+mod tools;
 mod translate;
+mod values;
+mod view;
 
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
 use serde::{Deserialize, Serialize};
 use telechir_browser::ProfileId;
 use telechir_egress::Upstream;
@@ -23,22 +35,51 @@ use telechir_runtime::{Format, SessionLimits};
 use telechir_shell::{ContainerRuntime, Docker};
 use telechir_x11::{Corner, KillSwitch, Typing};
 
+use crate::log::LogFormat;
+
 pub(crate) use approvals::{ApprovalsCommand, ApproveArguments, DenyArguments};
 pub(crate) use browser::BrowserArguments;
+pub(crate) use conform::ConformArguments;
+pub(crate) use do_action::{
+    ClickArguments, DialogChoice, DoAction, DoArguments, DoScreen, NamedArguments, ScrollDirection,
+    ScrollDistance, TargetArguments,
+};
 pub(crate) use mcp::{McpArguments, McpCommand, McpFlags, McpInstallArguments, McpServerArguments};
-pub(crate) use recordings::{PruneArguments, RecordingsCommand};
+pub(crate) use parse::parse;
+pub(crate) use policy::{PolicyChoice, PolicyCommand, PolicyTestArguments, SubjectKind};
+pub(crate) use recordings::{AuditCommand, PruneArguments, RecordingsCommand, ReportArguments};
+pub(crate) use run::ConversationArguments;
+pub(crate) use serve::{
+    ListenAddress, ServeArguments, ServeCommand, ServeFlags, TokensArguments, TokensCommand,
+};
+pub(crate) use serve_config::serve_flags;
+pub(crate) use sessions::SessionsCommand;
+pub(crate) use tools::ToolsArguments;
 pub(crate) use translate::TranslateArguments;
+pub(crate) use values::{chord, size};
+use values::{dialects, model_name};
+pub(crate) use view::ViewArguments;
 
 use crate::service::SERVICES;
 
 /// Gives any model a computer, and you control over its actions.
 #[derive(Debug, Parser)]
-#[command(name = "telechir", version, max_term_width = 100)]
+#[command(name = "telechir", version, max_term_width = 80)]
 pub(crate) struct Cli {
     /// Increase log verbosity on stderr (-vv for debug). Typed text and screenshots never appear
     /// above debug level.
     #[arg(long, short, action = clap::ArgAction::Count, global = true)]
     pub(crate) verbose: u8,
+
+    /// Format of the log on stderr. Neither has tokens, typed text or screenshots.
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        value_enum,
+        default_value_t,
+        global = true
+    )]
+    pub(crate) log_format: LogFormat,
 
     #[command(subcommand)]
     pub(crate) command: CliCommand,
@@ -49,12 +90,24 @@ pub(crate) enum CliCommand {
     /// Run a task: call a model until the task is done, and execute its calls.
     #[command(after_help = RUN_EXAMPLES)]
     Run(RunArguments),
+    /// Do one action in a session, such as a click or a command, without a provider's JSON.
+    #[command(name = "do", after_help = do_action::EXAMPLES)]
+    Do(Box<DoArguments>),
     /// Execute the calls of one provider response and print the provider's reply items.
     #[command(after_help = EXEC_EXAMPLES)]
     Exec(ExecArguments),
     /// Serve the Model Context Protocol on standard input and output: a computer as tools.
     #[command(after_help = mcp::EXAMPLES)]
     Mcp(McpArguments),
+    /// Serve an HTTP API: sessions, calls, events and approvals for programs in any language.
+    #[command(after_help = serve::EXAMPLES)]
+    Serve(ServeArguments),
+    /// Watch sessions and answer their questions in a browser: prints the address of the live page.
+    #[command(after_help = view::EXAMPLES)]
+    View(ViewArguments),
+    /// Create, list or revoke the tokens of the HTTP API.
+    #[command(after_help = serve::TOKEN_EXAMPLES)]
+    Tokens(TokensArguments),
     /// List or close the sessions started by `exec --session`.
     #[command(
         subcommand,
@@ -103,7 +156,7 @@ pub(crate) enum CliCommand {
     #[command(after_help = TRANSLATE_EXAMPLES)]
     Translate(TranslateArguments),
     /// Check a folder of documents: decode, encode and round-trip each one.
-    #[command(after_help = CONFORM_EXAMPLES)]
+    #[command(after_help = conform::EXAMPLES)]
     Conform(ConformArguments),
     /// Print the tool definitions and headers to send to a model.
     #[command(
@@ -119,12 +172,37 @@ pub(crate) enum CliCommand {
     /// Verify a recording: report the first edited, missing or reordered event.
     #[command(subcommand)]
     Audit(AuditCommand),
-    /// Check a policy file and its examples.
-    #[command(subcommand)]
+    /// Show, check and test policies.
+    #[command(subcommand, after_help = policy::EXAMPLES)]
     Policy(PolicyCommand),
+    /// Print the completions of a shell, or the manual page.
+    #[command(subcommand, after_help = COMPLETION_EXAMPLES)]
+    Generate(GenerateCommand),
     /// Clean up after a session: started by the session itself.
     #[command(hide = true)]
     Guardian,
+}
+
+const COMPLETION_EXAMPLES: &str = "\
+Examples:
+  telechir generate completions bash > ~/.local/share/bash-completion/completions/telechir
+  telechir generate completions zsh > ~/.zfunc/_telechir
+  telechir generate completions fish > ~/.config/fish/completions/telechir.fish
+  telechir generate man > ~/.local/share/man/man1/telechir.1";
+
+/// What is generated from the definition of the command line.
+#[derive(Debug, Subcommand)]
+pub(crate) enum GenerateCommand {
+    /// Print the completions of a shell.
+    Completions {
+        /// The shell.
+        shell: Shell,
+    },
+    /// Print the manual page of all commands, or of one.
+    Man {
+        /// The command, such as exec.
+        command: Option<String>,
+    },
 }
 
 const TRANSLATE_EXAMPLES: &str = "\
@@ -138,6 +216,7 @@ Examples:
   telechir run \"Write hello into a new note\" --provider anthropic --model claude-opus-5-5 --desktop
   telechir run \"Which news is on top?\" --provider openai --model gpt-5.6-sol --browser=https://example.com
   telechir run \"Count the lines of code here\" --provider anthropic --model claude-opus-5-5 --shell --workspace .
+  telechir run --record recording --resume RUN --shell --workspace .
 
   FUNCTIONS_API_KEY=any telechir run \"What is in this folder?\" --provider functions --base-url http://127.0.0.1:8000/v1 --model local --shell
 
@@ -160,16 +239,6 @@ Approval prompts appear on the terminal, never on stdin; without a terminal the 
 Exit code 0: every call has a result (possibly an error result); 1: failed; 2: usage; 3: a loss in
 strict mode.";
 
-const CONFORM_EXAMPLES: &str = "\
-Examples:
-  telechir conform crates/telechir-providers/tests/vectors/openai
-  telechir conform my-vectors --dialect functions --json
-  telechir conform --wild recordings --findings 200
-
-Without --wild, the folder contains a manifest.json that lists its documents, or files named
-KIND__NAME.json; see docs/conform.md for the format. Exit code 0: every document passed; 1: one failed; 2: usage.
-With --wild, exit code 1 also means that a translation loses a value without reporting it.";
-
 const DOCTOR_EXAMPLES: &str = "\
 Examples:
   telechir doctor
@@ -178,11 +247,24 @@ Examples:
 Starts, uses and stops each component exactly as exec does. Exit code 0: a desktop, a browser and a
 shell work; 1: one of them does not; 2: usage.";
 
+/// Size of private screens in pixels.
+pub(crate) const DEFAULT_SCREEN: Size = Size::new(1280, 800);
+
+/// Headings of the help text; flags of devices are many.
+const DESKTOP: &str = "Desktop";
+const BROWSER: &str = "Browser";
+const SHELL: &str = "Shell";
+const WORKSPACE: &str = "Workspace";
+const SCREENSHOTS: &str = "Screenshots";
+
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArguments {
     /// Print which tools this model can have in each dialect, and test nothing.
-    #[arg(long, conflicts_with_all = ["json", "record"])]
+    #[arg(long, value_parser = model_name, conflicts_with_all = ["json", "record", "config"])]
     pub(crate) model: Option<String>,
+    /// Test the server of this configuration instead: port, certificate, tokens, policy, disk.
+    #[arg(long, value_name = "FILE", conflicts_with = "record")]
+    pub(crate) config: Option<PathBuf>,
     /// Print JSON instead of text.
     #[arg(long)]
     pub(crate) json: bool,
@@ -193,6 +275,7 @@ pub(crate) struct DoctorArguments {
 
 #[derive(Debug, Args, Default, Serialize, Deserialize)]
 #[serde(default)]
+#[command(next_help_heading = "Devices")]
 pub(crate) struct DeviceArguments {
     /// Provide a desktop: private by default, or an existing display with =DISPLAY (e.g. =:0).
     #[arg(long, value_name = "DISPLAY", num_args = 0..=1, require_equals = true, default_missing_value = "")]
@@ -201,15 +284,15 @@ pub(crate) struct DeviceArguments {
     #[arg(long, value_name = "URL", num_args = 0..=1, require_equals = true, default_missing_value = "", value_parser = first_page)]
     pub(crate) browser: Option<String>,
     /// Run the browser headless: uses less memory, but is easier for sites to detect.
-    #[arg(long, requires = "browser")]
+    #[arg(long, help_heading = BROWSER, requires = "browser")]
     pub(crate) headless: bool,
     /// Save downloads in the folder `downloads` of the workspace; without this flag downloads are
     /// refused.
-    #[arg(long, requires = "browser")]
+    #[arg(long, help_heading = BROWSER, requires = "browser")]
     pub(crate) downloads: bool,
     /// URL of the browser's search page, with {query} in place of the search terms
     /// [default: `https://www.google.com/search?q={query}`].
-    #[arg(long, value_name = "URL", requires = "browser", value_parser = search_url)]
+    #[arg(long, help_heading = BROWSER, value_name = "URL", requires = "browser", value_parser = search_url)]
     pub(crate) search: Option<String>,
     /// Provide a shell: sandboxed by default; =docker or =podman run it in a container
     /// (=docker:IMAGE, =podman:IMAGE: of this image), =host on this machine without isolation.
@@ -217,18 +300,18 @@ pub(crate) struct DeviceArguments {
     pub(crate) shell: Option<String>,
     /// Pass this environment variable to --shell=host, which gets none that can hold a secret;
     /// repeatable.
-    #[arg(long, value_name = "NAME", requires = "shell")]
+    #[arg(long, help_heading = SHELL, value_name = "NAME", requires = "shell")]
     pub(crate) shell_env: Vec<String>,
     /// Run the container of --shell=docker or podman with this OCI runtime, such as runsc (gVisor),
     /// a stronger wall than the kernel's namespaces.
-    #[arg(long, value_name = "NAME", requires = "shell", value_parser = ContainerRuntime::parse)]
+    #[arg(long, help_heading = SHELL, value_name = "NAME", requires = "shell", value_parser = ContainerRuntime::parse)]
     #[serde(with = "flag_text")]
     pub(crate) runtime: Option<ContainerRuntime>,
     /// Timeout of a command for which the model sets none [default: 30].
-    #[arg(long, value_name = "SECONDS", requires = "shell", value_parser = clap::value_parser!(u64).range(1..=86400))]
+    #[arg(long, help_heading = SHELL, value_name = "SECONDS", requires = "shell", value_parser = clap::value_parser!(u64).range(1..=86400))]
     pub(crate) command_timeout: Option<u64>,
     /// Maximum bytes of command output in a result, whatever the model requests [default: 65536].
-    #[arg(long, value_name = "BYTES", requires = "shell", value_parser = clap::value_parser!(u32).range(1024..=16_777_216))]
+    #[arg(long, help_heading = SHELL, value_name = "BYTES", requires = "shell", value_parser = clap::value_parser!(u32).range(1024..=16_777_216))]
     pub(crate) max_output_bytes: Option<u32>,
     /// Send requests that the policy allows through this upstream proxy, such as
     /// http://10.0.0.1:3128. The egress proxy still judges every request first.
@@ -239,7 +322,7 @@ pub(crate) struct DeviceArguments {
     #[arg(long)]
     pub(crate) editor: bool,
     /// Provide the editor's memory tool, with its files in this persistent folder.
-    #[arg(long, value_name = "DIR", requires = "editor")]
+    #[arg(long, help_heading = WORKSPACE, value_name = "DIR", requires = "editor")]
     #[serde(serialize_with = "flag_text::absolute_path")]
     pub(crate) memory_dir: Option<PathBuf>,
     /// Size of the private desktop and browser in pixels [default: 1280x800].
@@ -247,53 +330,53 @@ pub(crate) struct DeviceArguments {
     #[serde(with = "flag_text")]
     pub(crate) display: Option<Size>,
     /// Show the model only this monitor of the desktop, by xrandr name or by number.
-    #[arg(long, value_name = "MONITOR", requires = "desktop")]
+    #[arg(long, help_heading = DESKTOP, value_name = "MONITOR", requires = "desktop")]
     pub(crate) monitor: Option<String>,
     /// Maximum width of screenshots; larger screens are scaled down, and the model's coordinates
     /// scaled back [default: 1280; `native`: the largest width the dialect and model accept].
-    #[arg(long, value_name = "PIXELS", value_parser = screenshot_width)]
+    #[arg(long, help_heading = SCREENSHOTS, value_name = "PIXELS", value_parser = screenshot_width)]
     #[serde(with = "flag_text")]
     pub(crate) screenshot_width: Option<ScreenshotWidth>,
     /// Encoding of screenshots: png, webp (lossless, too) or jpeg [default: webp if the dialect
     /// accepts it, else png; the PNG of a headless page as it is].
-    #[arg(long, value_name = "FORMAT", value_parser = screenshot_format)]
+    #[arg(long, help_heading = SCREENSHOTS, value_name = "FORMAT", value_parser = screenshot_format)]
     #[serde(with = "flag_text")]
     pub(crate) screenshot_format: Option<Format>,
     /// Folder shared by shell, editor and desktop [default: a new private folder].
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, help_heading = WORKSPACE, value_name = "DIR")]
     #[serde(serialize_with = "flag_text::absolute_path")]
     pub(crate) workspace: Option<PathBuf>,
     /// Use the workspace although another live session uses it. If telechir runs as root, its
     /// files stay with the session that came first, and this one can change only what others may.
-    #[arg(long)]
+    #[arg(long, help_heading = WORKSPACE)]
     pub(crate) share_workspace: bool,
     /// Allow a home folder, a folder of a home with a hidden name, or one that all users share
     /// (/var/tmp) as workspace or memory. System folders are refused always.
-    #[arg(long)]
+    #[arg(long, help_heading = WORKSPACE)]
     pub(crate) yes_this_folder: bool,
     /// Start this program on the private desktop; repeatable.
-    #[arg(long, value_name = "PROGRAM", requires = "desktop")]
+    #[arg(long, help_heading = DESKTOP, value_name = "PROGRAM", requires = "desktop")]
     pub(crate) start_app: Vec<String>,
     /// Enter long or non-Latin text on the desktop by pasting, then restore the clipboard.
-    #[arg(long, requires = "desktop")]
+    #[arg(long, help_heading = DESKTOP, requires = "desktop")]
     pub(crate) type_by_paste: bool,
     /// Start a new X server if the private desktop's X server exits. The interrupted call fails
     /// with an error that reports the restart.
-    #[arg(long, requires = "desktop")]
+    #[arg(long, help_heading = DESKTOP, requires = "desktop")]
     pub(crate) restart_desktop: bool,
     /// Stop the session when the user moves the pointer into this corner of the desktop.
-    #[arg(long, value_name = "CORNER", requires = "desktop", value_parser = CORNERS.map(|(name, _)| name))]
+    #[arg(long, help_heading = DESKTOP, value_name = "CORNER", requires = "desktop", value_parser = CORNERS.map(|(name, _)| name))]
     pub(crate) stop_corner: Option<String>,
     /// Stop the session when this key combination is pressed on the desktop, e.g. ctrl+alt+Escape.
-    #[arg(long, value_name = "CHORD", requires = "desktop", value_parser = chord)]
+    #[arg(long, help_heading = DESKTOP, value_name = "CHORD", requires = "desktop", value_parser = chord)]
     #[serde(with = "flag_text")]
     pub(crate) stop_key: Option<Chord>,
     /// Number up to N interactive elements in each screenshot and describe them, so that a model can
     /// target {"label": 7} instead of a point [default N: 99].
-    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "99")]
+    #[arg(long, help_heading = SCREENSHOTS, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "99")]
     pub(crate) marks: Option<usize>,
     /// Start Chromium without its own sandbox. Weakens isolation; the log records it.
-    #[arg(long, requires = "browser")]
+    #[arg(long, help_heading = BROWSER, requires = "browser")]
     pub(crate) no_sandbox: bool,
     #[command(flatten)]
     #[serde(flatten)]
@@ -303,7 +386,7 @@ pub(crate) struct DeviceArguments {
 impl DeviceArguments {
     /// Size of the private desktop and browser in pixels.
     pub(crate) fn screen_size(&self) -> Size {
-        self.display.unwrap_or(Size::new(1280, 800))
+        self.display.unwrap_or(DEFAULT_SCREEN)
     }
 
     /// The user's means to stop the session; none without `--stop-corner` and `--stop-key`.
@@ -342,11 +425,11 @@ impl DeviceArguments {
         }
     }
 
-    /// Checks flags that only some shells have.
+    /// Checks flags that only some shells or browsers have.
     ///
     /// # Errors
-    /// When the shell has no such flag; the message names those that do.
-    pub(crate) fn check_shell(&self) -> Result<(), String> {
+    /// When the shell or the browser has no such flag; the message says which one does.
+    pub(crate) fn check(&self) -> Result<(), String> {
         let shell = self.shell.as_deref().unwrap_or_default();
         if self.runtime.is_some() && container(shell).is_none() {
             let message =
@@ -356,6 +439,11 @@ impl DeviceArguments {
         if !self.shell_env.is_empty() && shell != "host" {
             let message =
                 "--shell-env: only --shell=host gets variables; others have none of yours";
+            return Err(message.to_owned());
+        }
+        if self.downloads && self.page.attach.cdp.is_some() {
+            let message = "--downloads: a browser of --cdp stores downloads on its own machine, where \
+                           they cannot be reached; omit the flag";
             return Err(message.to_owned());
         }
         Ok(())
@@ -394,18 +482,15 @@ const CORNERS: [(&str, Corner); 4] = [
     ("bottom-right", Corner::BottomRight),
 ];
 
-pub(crate) fn chord(text: &str) -> Result<Chord, String> {
-    Chord::parse(text)
-        .ok_or_else(|| "expected a key combination such as ctrl+alt+Escape".to_owned())
-}
-
 #[derive(Debug, Args, Default, Serialize, Deserialize)]
 #[serde(default)]
+#[command(next_help_heading = "Policy and recording")]
 pub(crate) struct SafetyArguments {
-    /// Judge calls by this policy [default: the built-in policy].
-    #[arg(long, value_name = "FILE")]
-    #[serde(serialize_with = "flag_text::absolute_path")]
-    pub(crate) policy: Option<PathBuf>,
+    /// Judge calls by this policy: a file, or look, ask, sandbox or trust-sandbox, which
+    /// `telechir policy show` explains [default: the built-in policy].
+    #[arg(long, value_name = "FILE or NAME", value_parser = PolicyChoice::parse)]
+    #[serde(with = "flag_text")]
+    pub(crate) policy: Option<PolicyChoice>,
     /// The request's tools in the neutral form (see `tools --from`): a tool with the approval_mode
     /// always_require needs your approval of each of its calls, also of those that the policy
     /// allows.
@@ -436,22 +521,28 @@ impl SafetyArguments {
 #[derive(Debug, Args)]
 pub(crate) struct RunArguments {
     /// The task, in natural language.
-    pub(crate) task: String,
+    #[arg(required_unless_present = "resume")]
+    pub(crate) task: Option<String>,
     /// The provider whose API is called.
-    #[arg(long, value_parser = SERVICES.map(|service| service.name))]
-    pub(crate) provider: String,
+    #[arg(long, value_parser = SERVICES.map(|service| service.name), required_unless_present = "resume")]
+    pub(crate) provider: Option<String>,
     /// The dialect to use, for providers that support several.
     #[arg(long, value_parser = dialects())]
     pub(crate) dialect: Option<Dialect>,
     /// The model's name, as the provider spells it.
-    #[arg(long)]
-    pub(crate) model: String,
+    #[arg(long, required_unless_present = "resume")]
+    pub(crate) model: Option<String>,
     /// URL of the API, for gateways and local servers.
     #[arg(long, value_name = "URL")]
     pub(crate) base_url: Option<String>,
-    /// Maximum number of model turns.
+    /// Maximum number of model turns; the model is not asked again after the last one.
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_steps: u32,
+    /// Without a terminal: wait up to SECONDS for an answer by `telechir approve`, then deny the call.
+    #[arg(long, value_name = "SECONDS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=31_536_000))]
+    pub(crate) approval_wait: u64,
+    #[command(flatten)]
+    pub(crate) conversation: ConversationArguments,
     #[command(flatten)]
     pub(crate) devices: DeviceArguments,
     #[command(flatten)]
@@ -482,28 +573,13 @@ pub(crate) struct ExecArguments {
     #[arg(long, value_name = "SECONDS", requires = "session", default_value_t = 600, value_parser = clap::value_parser!(u64).range(0..=31_536_000))]
     pub(crate) queue_timeout: u64,
     /// Without a terminal: wait up to SECONDS for an answer by `telechir approve`; then the call
-    /// fails with the code of the question, which stays open.
-    #[arg(long, value_name = "SECONDS", requires = "session", default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=31_536_000))]
+    /// fails. In a session its question stays open, and the error has its code.
+    #[arg(long, value_name = "SECONDS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=31_536_000))]
     pub(crate) approval_wait: u64,
     #[command(flatten)]
     pub(crate) devices: DeviceArguments,
     #[command(flatten)]
     pub(crate) safety: SafetyArguments,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum SessionsCommand {
-    /// List the sessions: name, state, process, age, idle time, devices.
-    List {
-        /// Print JSON instead of a table.
-        #[arg(long)]
-        json: bool,
-    },
-    /// Close a session and wait until all its processes are gone.
-    Close {
-        /// Name of the session.
-        name: SessionName,
-    },
 }
 
 #[derive(Debug, Subcommand)]
@@ -555,113 +631,6 @@ pub(crate) struct EncodeArguments {
     /// Fail with exit code 3 on a loss.
     #[arg(long)]
     pub(crate) strict: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ConformArguments {
-    /// Folder of the documents.
-    #[arg(value_name = "DIR")]
-    pub(crate) folder: PathBuf,
-    /// Recognize documents of unknown origin in all files below DIR, and follow every value into
-    /// every other dialect.
-    #[arg(long, conflicts_with = "dialect")]
-    pub(crate) wild: bool,
-    /// Number of findings to list.
-    #[arg(long, value_name = "N", default_value_t = 50, requires = "wild")]
-    pub(crate) findings: usize,
-    /// Dialect of documents whose dialect neither the manifest nor their kind sets.
-    #[arg(long, value_parser = dialects())]
-    pub(crate) dialect: Option<Dialect>,
-    /// Print JSON instead of a table.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ToolsArguments {
-    /// The dialect of the tool definitions. Without it, a table shows which tools --model can have
-    /// in each dialect.
-    #[arg(long, value_parser = dialects(), required_unless_present = "model")]
-    pub(crate) dialect: Option<Dialect>,
-    /// The model, which selects the version of each tool [default: the newest versions].
-    #[arg(long)]
-    pub(crate) model: Option<String>,
-    /// Declare the neutral tools in this JSON file (- for stdin): a list with types such as
-    /// ComputerUseTool, ShellTool, FunctionTool, HostedWebSearchTool or raw. Only the flags for
-    /// other tools add to them.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["no_computer", "display", "environment", "exclude"])]
-    pub(crate) from: Option<PathBuf>,
-    /// Size of the screen in pixels; some tool versions require it.
-    #[arg(long, value_name = "WIDTHxHEIGHT", value_parser = size)]
-    pub(crate) display: Option<Size>,
-    /// Kind of screen: browser, linux, mac, windows or mobile [default: linux].
-    #[arg(long)]
-    pub(crate) environment: Option<String>,
-    /// Omit the computer tool; declare only shell, editor and memory.
-    #[arg(long, conflicts_with_all = ["display", "environment", "desktop_tool", "page_tool", "exclude"])]
-    pub(crate) no_computer: bool,
-    /// Declare a shell, too.
-    #[arg(long)]
-    pub(crate) shell: bool,
-    /// Declare the desktop tool: windows, clipboard, applications.
-    #[arg(long)]
-    pub(crate) desktop_tool: bool,
-    /// Declare the page tool: the function execute_browser, with which a model reads pages and
-    /// uses their elements by ref, without screenshots.
-    #[arg(long)]
-    pub(crate) page_tool: bool,
-    /// Declare a file editor, too.
-    #[arg(long)]
-    pub(crate) editor: bool,
-    /// Declare a memory, too.
-    #[arg(long)]
-    pub(crate) memory: bool,
-    /// Actions that the model must not use, by their names in any vocabulary (right_click,
-    /// CURightClick).
-    #[arg(long, value_name = "A,B", value_delimiter = ',')]
-    pub(crate) exclude: Vec<String>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ReportArguments {
-    /// Folder of the recording, as given to --record.
-    pub(crate) recording: PathBuf,
-    /// The HTML file to write.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) out: PathBuf,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum AuditCommand {
-    /// Verify the hash chain of a recording.
-    Verify {
-        /// Folder of the recording, as given to --record.
-        recording: PathBuf,
-        /// Hash printed by an earlier check: fail if the recording does not contain it, for example
-        /// because its end was cut off.
-        #[arg(long, value_name = "HASH")]
-        head: Option<String>,
-    },
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum PolicyCommand {
-    /// Parse a policy file and check the examples in it.
-    Check {
-        /// The policy file.
-        file: PathBuf,
-    },
-    /// Make running sessions read their policy again; an invalid policy changes nothing.
-    Reload {
-        /// Name of the session [default: all sessions].
-        session: Option<SessionName>,
-    },
-}
-
-/// Parses a dialect's name; help lists all of them.
-fn dialects() -> impl TypedValueParser<Value = Dialect> {
-    PossibleValuesParser::new(Dialect::ALL.map(Dialect::name))
-        .try_map(|name| name.parse::<Dialect>())
 }
 
 /// Checks where the shell runs: `sandbox`, `host`, or a container engine with an optional image.
@@ -717,20 +686,6 @@ pub(crate) fn screenshot_format(text: &str) -> Result<Format, String> {
         let names = Format::ALL.map(Format::name).join(", ");
         format!("unknown screenshot format `{text}`; expected one of {names}")
     })
-}
-
-/// Parses `1280x800`. The limits are those that Chromium and X servers accept.
-pub(crate) fn size(text: &str) -> Result<Size, String> {
-    let problem = || "expected WIDTHxHEIGHT from 64x64 to 7680x4320, e.g. 1280x800".to_string();
-    let (width, height) = text.split_once('x').ok_or_else(problem)?;
-    let number = |text: &str| text.parse::<u32>().map_err(|_| problem());
-    let (width, height) = (number(width)?, number(height)?);
-    let fits = (64..=7680).contains(&width) && (64..=4320).contains(&height);
-    if fits {
-        Ok(Size::new(width, height))
-    } else {
-        Err(problem())
-    }
 }
 
 /// A size as the flag `--display` has it.

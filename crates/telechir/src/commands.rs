@@ -3,8 +3,10 @@
 mod approvals;
 mod audit;
 mod conform;
+mod do_action;
 mod doctor;
 mod exec;
+mod generate;
 mod mcp;
 mod mcp_install;
 mod policy;
@@ -12,10 +14,13 @@ mod profiles;
 mod recordings;
 mod report;
 mod run;
+pub(crate) mod serve;
 mod sessions;
 mod stream;
+mod tokens;
 mod tools;
 mod translate;
+mod view;
 
 use std::future::Future;
 use std::process::ExitCode;
@@ -28,11 +33,15 @@ use crate::error::CliError;
 pub(crate) fn run(command: CliCommand) -> Result<ExitCode, CliError> {
     match command {
         CliCommand::Run(arguments) => wait(run::run(arguments)),
+        CliCommand::Do(arguments) => wait(do_action::do_action(*arguments)),
         CliCommand::Exec(arguments) => wait(exec::exec(arguments)),
         CliCommand::Mcp(McpArguments { command, server }) => match command {
             Some(McpCommand::Install(arguments)) => mcp_install::install(&arguments),
             None => wait_on(one_thread(), mcp::mcp(server)),
         },
+        CliCommand::Serve(arguments) => wait(serve::serve(arguments)),
+        CliCommand::View(arguments) => wait(view::view(arguments)),
+        CliCommand::Tokens(arguments) => tokens::tokens(&arguments),
         CliCommand::Sessions(command) => wait(sessions::sessions(command)),
         CliCommand::Approvals(command) => wait(approvals::approvals(command)),
         CliCommand::Approve(arguments) => wait(approvals::approve(arguments)),
@@ -48,6 +57,7 @@ pub(crate) fn run(command: CliCommand) -> Result<ExitCode, CliError> {
         CliCommand::Report(arguments) => report::report(&arguments),
         CliCommand::Doctor(arguments) => wait(doctor::doctor(arguments)),
         CliCommand::Audit(command) => audit::audit(&command),
+        CliCommand::Generate(command) => generate::generate(&command),
         CliCommand::Guardian => crate::guardian::watch(),
         CliCommand::Policy(command) => wait(policy::policy(command)),
     }

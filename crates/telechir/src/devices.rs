@@ -5,22 +5,24 @@ use std::path::PathBuf;
 use telechir_atspi::{AtSpi, BusSocket};
 use telechir_browser::{
     AllowedUrls, Browser, ChromiumSandbox as BrowserSandbox, FileAccess, Options, Profile,
-    ProfileLock, Surface,
+    ProfileLock, StorageStateFiles, Surface,
 };
 use telechir_device::{Computer, DeviceError, Editor, Screen, Shell, WithAccessibility};
 use telechir_ocr::Tesseract;
 use telechir_policy::{ContentTrust, DisplayOwner, NetworkClient, Policy, ShellReach};
 use telechir_process::Identity;
-use telechir_protocol::{ComputerUseTool, Environment, HostedTool, ShellTool, Size, Tool};
+use telechir_protocol::{Size, Tool};
 use telechir_providers::desktop_tool;
 use telechir_shell::{Bash, Docker, FileEditor, Host, Isolation, MissingFiles, Sandbox};
 use telechir_x11::{Desktop, DisplayOptions, ExistingDisplay, PrivateDisplay};
 
 use crate::args::{DeviceArguments, container};
+use crate::declared_tools::DeclaredDevices;
 use crate::env;
 use crate::error::{CliError, chain};
 use crate::guardian;
 use crate::network::{EgressProxies, NetworkEvents, OpenProxies};
+use crate::secrets::Secrets;
 use crate::session_dir::{SessionDir, SharedFolders};
 
 /// Default search page, for the search function that models know.
@@ -43,6 +45,7 @@ pub(crate) struct Devices {
     browser_size: Option<Size>,
     /// The tool for desktop actions other than pointer and keyboard.
     desktop_tool: Option<Tool>,
+    secrets: Secrets,
 }
 
 impl Devices {
@@ -51,6 +54,7 @@ impl Devices {
     pub(crate) async fn start(
         arguments: &DeviceArguments,
         policy: &Policy,
+        secrets: &Secrets,
         owner: &str,
     ) -> Result<Self, CliError> {
         let profile = claim(arguments, owner)?;
@@ -74,6 +78,7 @@ impl Devices {
             desktop_size: None,
             browser_size: None,
             desktop_tool: None,
+            secrets: secrets.clone(),
         };
         match devices.start_each(arguments).await {
             Ok(()) => Ok(devices),
@@ -100,7 +105,7 @@ impl Devices {
     }
 
     async fn start_each(&mut self, arguments: &DeviceArguments) -> Result<(), CliError> {
-        arguments.check_shell().map_err(CliError::usage)?;
+        arguments.check().map_err(CliError::usage)?;
         if let Some(display) = &arguments.desktop {
             let mut desktop = self
                 .start_desktop(display, arguments)
@@ -207,6 +212,10 @@ impl Devices {
 
     async fn start_browser(&mut self, arguments: &DeviceArguments) -> Result<Browser, DeviceError> {
         let page = &arguments.page;
+        let unusable = |message: String| DeviceError::Unavailable {
+            what: "Chromium",
+            message,
+        };
         let options = Options {
             identity: self.folder.identity(),
             sandbox: if arguments.no_sandbox {
@@ -222,7 +231,11 @@ impl Devices {
                 None => Options::default().max_memory_bytes,
             },
             scale: page.scale.unwrap_or(1.0),
-            emulation: page.emulation(),
+            emulation: page.emulation(&self.secrets).map_err(unusable)?,
+            storage_state: StorageStateFiles {
+                load: page.storage_state.clone(),
+                save: page.save_storage_state.clone(),
+            },
             allowed_urls: AllowedUrls::Judged,
             files: Some(FileAccess {
                 workspace: self.folder.workspace(),
@@ -238,9 +251,16 @@ impl Devices {
             allows_scripts: true,
             ..Options::default()
         };
-        if let Some(address) = &page.cdp {
-            self.browser_display = DisplayOwner::Existing;
-            return Browser::attach(address, arguments.screen_size(), options).await;
+        let attachment = page.attach.attachment(&self.secrets);
+        let attachment = attachment.map_err(|error| DeviceError::Unavailable {
+            what: "a session in the running browser",
+            message: error.to_string(),
+        })?;
+        if let Some(attachment) = attachment {
+            if !page.attach.cdp_dedicated {
+                self.browser_display = DisplayOwner::Existing;
+            }
+            return Browser::attach(attachment, arguments.screen_size(), options).await;
         }
         Browser::launch(self.surface(arguments).await?, options).await
     }
@@ -308,40 +328,16 @@ impl Devices {
 
     /// Tools to declare to a model for these devices.
     pub(crate) fn tools(&self) -> Vec<Tool> {
-        let screen = |size: Size, environment| {
-            Tool::ComputerUse(ComputerUseTool {
-                display_width: Some(size.width),
-                display_height: Some(size.height),
-                environment: Some(environment),
-                ..ComputerUseTool::default()
-            })
+        let editor = self.editor.as_ref();
+        let declared = DeclaredDevices {
+            desktop: self.desktop_size,
+            desktop_tool: self.desktop_tool.clone(),
+            browser: self.browser_size,
+            has_shell: self.shell.is_some(),
+            has_editor: editor.is_some(),
+            has_memory: editor.is_some_and(|editor| editor.memory().is_some()),
         };
-        let desktop = self
-            .desktop_size
-            .map(|size| screen(size, Environment::Linux));
-        let browser = self
-            .browser_size
-            .map(|size| screen(size, Environment::Browser));
-        let shell = self
-            .shell
-            .is_some()
-            .then(|| Tool::Shell(ShellTool::default()));
-        let screens = desktop
-            .into_iter()
-            .chain(self.desktop_tool.clone())
-            .chain(browser);
-        screens.chain(shell).chain(self.editors()).collect()
-    }
-
-    fn editors(&self) -> Vec<Tool> {
-        let hosted = |name: &str| Tool::Hosted(HostedTool::new(name));
-        let Some(editor) = &self.editor else {
-            return Vec::new();
-        };
-        let memory = editor.memory().map(|_| hosted("memory"));
-        std::iter::once(hosted("text_editor"))
-            .chain(memory)
-            .collect()
+        declared.tools()
     }
 
     /// The larger of the two screens, by pixels.

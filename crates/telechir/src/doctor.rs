@@ -14,6 +14,7 @@ mod machine;
 mod program;
 mod recording;
 mod render;
+mod server;
 mod users;
 
 use std::path::PathBuf;
@@ -27,6 +28,7 @@ use finding::{CheckFailure, CheckResult, CheckSpec, Observation, run_check};
 pub(crate) use finding::{CheckState, Finding};
 pub(crate) use machine::MachineInfo;
 pub(crate) use render::TextRenderer;
+pub(crate) use server::check_server;
 
 /// Increases when a field is removed or changes meaning; additions do not count.
 const FORMAT: u32 = 1;

@@ -13,6 +13,7 @@ use telechir_process::is_root;
 use tracing_subscriber::EnvFilter;
 
 use crate::error::CliError;
+use crate::log::{self, LogFormat};
 use crate::service::{REGION, Service};
 
 /// Overrides which log messages are printed.
@@ -24,10 +25,12 @@ pub(crate) struct ApiAccess {
     pub(crate) key: String,
     /// The URL before the request path.
     pub(crate) base_url: String,
+    /// The flag or the variable that sets the URL.
+    pub(crate) from: &'static str,
 }
 
 /// Logs to stderr: warnings by default, more with `-v`, or as `TELECHIR_LOG` sets.
-pub(crate) fn start_logging(verbose: u8) {
+pub(crate) fn start_logging(verbose: u8, format: LogFormat) {
     let default = match verbose {
         0 => "warn",
         1 => "info,hyper=warn",
@@ -35,25 +38,46 @@ pub(crate) fn start_logging(verbose: u8) {
     };
     let filter = env::var(LOG).ok().filter(|_| verbose == 0);
     let filter = EnvFilter::new(filter.as_deref().unwrap_or(default));
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_target(false)
-        .without_time()
-        .init();
+    log::start(filter, format);
 }
 
 /// Key and endpoint of a service; `base_url` overrides the environment.
 pub(crate) fn access(service: &Service, base_url: Option<String>) -> Result<ApiAccess, String> {
     let key = key(service)?;
-    let given = base_url.or_else(|| first(service.addresses));
-    let base_url = given.map_or_else(|| address(service), Ok)?;
-    Ok(ApiAccess { key, base_url })
+    let given = base_url.map(|url| (url, "--base-url"));
+    let set = || {
+        let names = service.addresses.iter();
+        names
+            .filter_map(|name| Some((variable(name)?, *name)))
+            .next()
+    };
+    let (base_url, from) = match given.or_else(set) {
+        Some(given) => given,
+        None => (address(service)?, "the default endpoint"),
+    };
+    Ok(ApiAccess {
+        key,
+        base_url,
+        from,
+    })
 }
 
 /// The API key of a service.
 pub(crate) fn key(service: &Service) -> Result<String, String> {
     let name = service.name;
+    let set: Vec<_> = service
+        .keys
+        .iter()
+        .filter_map(|name| Some((name, variable(name)?)))
+        .collect();
+    if let [(one, key), (other, another)] = set.as_slice()
+        && !service.has_fallback_key
+        && key != another
+    {
+        return Err(format!(
+            "two API keys for {name}: {one} and {other} are set to different values; unset one of them"
+        ));
+    }
     first(service.keys).ok_or_else(|| {
         let keys = service.keys.join(" or ");
         format!("no API key for {name}: set {keys}{}", service.hint)
@@ -95,6 +119,11 @@ fn first(names: &[&str]) -> Option<String> {
     values.into_iter().find(|value| !value.is_empty())
 }
 
+/// The value of a variable that a flag names; none if it is unset or empty.
+pub(crate) fn variable(name: &str) -> Option<String> {
+    first(&[name])
+}
+
 /// Whether text output may be coloured, see <https://no-color.org>.
 pub(crate) fn colours() -> bool {
     env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
@@ -121,6 +150,12 @@ pub(crate) fn home() -> Option<PathBuf> {
     env::var_os("HOME").map(PathBuf::from)
 }
 
+/// The file of the user's answers for all sessions. No workspace lets a model write to `.telechir`.
+pub(crate) fn choice_file() -> Option<PathBuf> {
+    let home = home().filter(|home| home.is_absolute())?;
+    Some(home.join(".telechir/choices.json"))
+}
+
 /// The folder of the user's configuration files.
 pub(crate) fn config_folder() -> Option<PathBuf> {
     named_folder("XDG_CONFIG_HOME").or_else(|| Some(home()?.join(".config")))
@@ -143,6 +178,12 @@ pub(crate) fn profiles() -> Result<Profiles, CliError> {
     let data = data_folder()
         .ok_or_else(|| CliError::message("no folder for profiles: set HOME or XDG_DATA_HOME"))?;
     Ok(Profiles::in_folder(data.join("profiles")))
+}
+
+/// The file of the user's tokens of the HTTP API.
+pub(crate) fn token_file() -> Option<PathBuf> {
+    let state = named_folder("XDG_STATE_HOME").or_else(|| Some(home()?.join(".local/state")));
+    Some(state?.join("telechir/tokens.json"))
 }
 
 /// The folder of persistent data. Users that root's browsers run as cannot enter root's home, so
@@ -282,14 +323,16 @@ fn is_harmless(name: &str, value: &str, also: &[&str]) -> bool {
         || also.contains(&name)
         || name.starts_with("LC_")
         || is_proxy;
-    is_known && !has_credentials(value)
+    // The address of a proxy may have no scheme.
+    is_known && !has_credentials(value) && !(is_proxy && value.contains('@'))
 }
 
-/// Whether a value contains a URL with a user or a password.
+/// Whether a value contains a URL with a user or a password, which may contain any character but
+/// white space.
 fn has_credentials(value: &str) -> bool {
-    let mut authorities = value.split("://").skip(1);
-    authorities.any(|rest| {
-        let end = rest.find(['/', '?', '#', ' ']).unwrap_or(rest.len());
+    let mut urls = value.split("://").skip(1);
+    urls.any(|rest| {
+        let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
         rest[..end].contains('@')
     })
 }
@@ -335,9 +378,14 @@ mod tests {
             "http://user:secret@proxy:3128",
             "socks5h://user@proxy",
             "a http://b c=https://token@host/path",
+            "user:secret@proxy:3128",
+            "http://user:sec/ret@proxy:3128",
+            "http://user:sec#ret@proxy:3128",
         ] {
             assert!(!is_harmless("HTTPS_PROXY", value, &[]), "{value}");
         }
-        assert!(is_harmless("HTTPS_PROXY", "http://proxy/a@b", &[]));
+        assert!(!is_harmless("PAGER", "view https://me:secret@host", &[]));
+        assert!(is_harmless("HTTPS_PROXY", "http://proxy:3128", &[]));
+        assert!(is_harmless("EDITOR", "edit me@host", &[]));
     }
 }

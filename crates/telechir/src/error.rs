@@ -1,8 +1,9 @@
 //! The error that ends a command: one message for the operator, and the exit code.
 
 use std::error::Error;
-use std::io::Write;
 use std::process::ExitCode;
+
+pub(crate) use telechir_host::error_chain as chain;
 
 /// Why a command failed.
 #[derive(Debug)]
@@ -52,6 +53,15 @@ impl CliError {
         }
     }
 
+    /// The reader of stdout has closed it, because it needs no more. Exit code 141 without a message,
+    /// as of a program that `SIGPIPE` ends.
+    pub(crate) fn closed_output() -> Self {
+        Self {
+            message: String::new(),
+            code: 128 + 13,
+        }
+    }
+
     /// A signal stopped a call; its session continues. Exit code 128 plus the signal's number.
     pub(crate) fn stopped(number: u8, message: impl Into<String>) -> Self {
         Self {
@@ -65,26 +75,13 @@ impl CliError {
         &self.message
     }
 
-    /// Prints the message on stderr and returns the exit code.
+    /// Prints the message on stderr, if there is one, and returns the exit code.
     pub(crate) fn report(&self) -> ExitCode {
-        let _best_effort = writeln!(std::io::stderr(), "telechir: {}", self.message);
+        if !self.message.is_empty() {
+            crate::log::print_note(&self.message);
+        }
         ExitCode::from(self.code)
     }
-}
-
-/// An error with all its causes on one line.
-pub(crate) fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let message = error.to_string();
-        if !text.contains(&message) {
-            text.push_str(": ");
-            text.push_str(&message);
-        }
-        cause = error.source();
-    }
-    text
 }
 
 impl<E: Error> From<E> for CliError {

@@ -7,9 +7,10 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use telechir_browser::StorageStateFiles;
 use telechir_process::tree::{Location, contains_file, open_folder};
 
-use crate::args::{DeviceArguments, SafetyArguments};
+use crate::args::{DeviceArguments, PolicyChoice, SafetyArguments};
 use crate::env;
 use crate::error::CliError;
 use crate::socket_folder;
@@ -30,8 +31,16 @@ struct Protected {
 }
 
 /// Refuses folders in which a model could change the session's policy, recording, memory or
-/// profiles, and folders that hold more than one piece of work.
+/// profiles, and folders that hold more than one piece of work. Also a storage state that could not be
+/// saved at the end.
 pub(crate) fn check(devices: &DeviceArguments, safety: &SafetyArguments) -> Result<(), CliError> {
+    let files = StorageStateFiles {
+        load: None,
+        save: devices.page.save_storage_state.clone(),
+    };
+    files
+        .check()
+        .map_err(|problem| CliError::usage(format!("--save-storage-state: {problem}")))?;
     let mut writable = Vec::new();
     for (name, folder) in [
         ("the workspace", &devices.workspace),
@@ -66,6 +75,18 @@ pub(crate) fn check(devices: &DeviceArguments, safety: &SafetyArguments) -> Resu
     Ok(())
 }
 
+/// Whether the file of the user's answers for all sessions is out of reach of a session's model.
+pub(crate) fn is_outside(file: &Path, devices: &DeviceArguments) -> bool {
+    let Ok(file) = Location::of(file) else {
+        return false;
+    };
+    let folders = [&devices.workspace, &devices.memory_dir];
+    folders.into_iter().flatten().all(|folder| {
+        let folder = Location::of(folder);
+        folder.is_ok_and(|folder| !file.is_inside(&folder))
+    })
+}
+
 impl Protected {
     fn of(writable: &Writable) -> Self {
         Self {
@@ -91,17 +112,27 @@ fn protected(
         });
         Ok::<_, CliError>(())
     };
-    if let Some(file) = &safety.policy {
+    if let Some(file) = safety.policy.as_ref().and_then(PolicyChoice::file) {
         add("the policy", file, false)?;
     }
     if let Some(folder) = &safety.record {
         add("the recording", folder, false)?;
+    }
+    let states = [
+        &devices.page.storage_state,
+        &devices.page.save_storage_state,
+    ];
+    for file in states.into_iter().flatten() {
+        add("the storage state", file, false)?;
     }
     let profiles = env::profiles().ok();
     if let Some(folder) = profiles.as_ref().map(telechir_browser::Profiles::folder)
         && (devices.page.profile.is_some() || folder.exists())
     {
         add("the folder of browser profiles", folder, false)?;
+    }
+    if let Some(file) = env::choice_file().filter(|file| file.exists()) {
+        add("the file of remembered choices", &file, false)?;
     }
     let temporary = crate::session_dir::parent();
     add("the folder of temporary files (TMPDIR)", &temporary, true)?;

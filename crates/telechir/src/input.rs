@@ -1,15 +1,23 @@
 //! Bounded reading of stdin, and writing of stdout and stderr.
 
-use std::io::{self, Read, Write};
+use std::io::{self, IsTerminal as _, Read, Write};
 
 use crate::error::CliError;
 
 /// A history with many screenshots has some tens of megabytes; providers accept 32 MB.
 const MAX_BYTES: u64 = 256 << 20;
 
-/// Reads all of stdin.
+/// The mark with which some programs begin a text in UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Reads all of stdin, without a byte order mark. At a terminal, says that it waits.
 pub(crate) fn read_stdin() -> Result<Vec<u8>, CliError> {
     let mut bytes = Vec::new();
+    if io::stdin().is_terminal() {
+        let text = "telechir: waiting for JSON on standard input, as from `< response.json`; Ctrl+D \
+                    ends it";
+        let _best_effort = writeln!(io::stderr(), "{text}");
+    }
     io::stdin()
         .lock()
         .take(MAX_BYTES + 1)
@@ -20,6 +28,9 @@ pub(crate) fn read_stdin() -> Result<Vec<u8>, CliError> {
             "stdin has more than {} MiB, the maximum",
             MAX_BYTES >> 20
         )));
+    }
+    if bytes.starts_with(BYTE_ORDER_MARK) {
+        bytes.drain(..BYTE_ORDER_MARK.len());
     }
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err(CliError::message(
@@ -57,8 +68,7 @@ fn to_stdout(
     let mut out = io::BufWriter::new(io::stdout().lock());
     let written = write(&mut out).and_then(|()| out.flush());
     match written {
-        // The reader closed the pipe because it needs no more.
-        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Err(CliError::closed_output()),
         other => other.map_err(|e| CliError::message(format!("failed to write to stdout: {e}"))),
     }
 }

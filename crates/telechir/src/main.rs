@@ -2,7 +2,9 @@
 
 mod approver;
 mod args;
+mod call_approver;
 mod commands;
+mod declared_tools;
 mod devices;
 mod doctor;
 mod env;
@@ -11,6 +13,8 @@ mod first_page;
 mod folders;
 mod guardian;
 mod input;
+mod json_events;
+mod log;
 mod mcp_client;
 mod mcp_config;
 mod mcp_session;
@@ -18,26 +22,29 @@ mod mcp_task;
 mod network;
 mod policy;
 mod progress;
+mod recording_folder;
 mod report;
+mod secrets;
 mod service;
 mod session;
 mod session_config;
 mod session_dir;
 mod session_host;
 mod socket_folder;
+mod system_prompt;
+mod terminal_line;
 mod terminal_prompt;
 mod tools_file;
 mod workspace_lock;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
-use crate::args::Cli;
-
 fn main() -> ExitCode {
-    let arguments = Cli::parse();
-    env::start_logging(arguments.verbose);
+    let arguments = match args::parse(std::env::args_os().collect()) {
+        Ok(arguments) => arguments,
+        Err(code) => return code,
+    };
+    env::start_logging(arguments.verbose, arguments.log_format);
     let outcome = commands::run(arguments.command);
     outcome.unwrap_or_else(|failure| failure.report())
 }

@@ -1,19 +1,20 @@
 //! The session behind `mcp`: found or started with the first call, through a session host.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 use telechir_host::approvals::{CallerReply, OpenApproval};
 use telechir_host::{
-    HostClient, Probe, QuestionPrompt, ScreenshotsFor, SessionPaths, TurnKey, TurnRequest, probe,
+    HostClient, QuestionPrompt, ScreenshotsFor, SessionPaths, TurnKey, TurnRequest,
 };
 use telechir_policy::{Digest, Interface};
-use telechir_protocol::{AnsweredTurn, CallId, Content, ModelTurn, ToolResult};
+use telechir_protocol::{AnsweredTurn, Content, ModelTurn, ToolResult};
 use telechir_providers::Dialect;
-use telechir_server::{Approvals, SessionAccess};
+use telechir_server::{
+    Approvals, IdentifiedCall, NO_MODEL, SentCalls, SessionAccess, session_members,
+};
 use telechir_tools::OpenOptions;
 use tokio::sync::Mutex;
 
@@ -33,7 +34,7 @@ pub(crate) struct McpSession {
     digest: Option<Digest>,
     /// The connection of all calls. A session that was not named ends with it.
     client: Mutex<Option<Arc<HostClient>>>,
-    calls: AtomicU64,
+    sent: SentCalls,
 }
 
 impl McpSession {
@@ -52,7 +53,7 @@ impl McpSession {
             paths: paths(&name)?,
             digest,
             client: Mutex::default(),
-            calls: AtomicU64::new(0),
+            sent: SentCalls::default(),
             arguments,
         })
     }
@@ -116,7 +117,7 @@ impl McpSession {
 
     fn task_model(&self) -> Result<TaskModel, String> {
         let model = TaskModel::of(&self.arguments).map_err(|error| error.text().to_owned())?;
-        model.ok_or_else(|| "No model is configured for tasks.".to_owned())
+        model.ok_or_else(|| NO_MODEL.to_owned())
     }
 
     fn hosted(&self, approvals: Box<dyn Approvals>) -> HostedSession<'_> {
@@ -129,16 +130,18 @@ impl McpSession {
     /// Executes a turn; questions go to `approvals`.
     async fn converse(
         &self,
+        key: TurnKey,
         screenshots: ScreenshotsFor,
         turn: ModelTurn,
         approvals: Arc<Mutex<Box<dyn Approvals>>>,
     ) -> Result<AnsweredTurn, CliError> {
         let request = TurnRequest {
-            key: TurnKey::unique(),
+            key,
             screenshots,
             interface: Interface::Other,
             queue_ms: u64::try_from(MAX_WAIT.as_millis()).unwrap_or(u64::MAX),
             runs_on: false,
+            may_be_retry: false,
             contents: answered_contents(&turn),
         };
         let client = self.connect().await?;
@@ -154,30 +157,32 @@ impl McpSession {
         shows_screen: bool,
         approvals: Box<dyn Approvals>,
     ) -> Result<ToolResult, CliError> {
-        let turn = ModelTurn::new(vec![self.identified(call)])?;
+        let IdentifiedCall {
+            call,
+            key,
+            may_be_retry,
+        } = IdentifiedCall::of(call);
+        if may_be_retry {
+            self.check_sent(&key).await?;
+        }
+        let turn = ModelTurn::new(vec![call])?;
         let screenshots = ScreenshotsFor::Mcp {
             on_request: !shows_screen,
         };
         let approvals = Arc::new(Mutex::new(approvals));
-        let answered = self.converse(screenshots, turn, approvals).await?;
+        let answered = self.converse(key, screenshots, turn, approvals).await?;
         let result = answered.results().first().cloned();
         result.ok_or_else(|| CliError::message("the session returned no result"))
     }
 
-    /// The call with an id of its own: the protocol has none.
-    #[expect(
-        clippy::wildcard_enum_match_arm,
-        reason = "tools make no other contents"
-    )]
-    fn identified(&self, mut call: Content) -> Content {
-        let number = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
-        let id = CallId::from(format!("mcp-{number}").as_str());
-        match &mut call {
-            Content::ComputerCall(call) => call.call_id = id,
-            Content::ShellCall(call) => call.call_id = id,
-            _ => {}
+    /// Refuses a call that an earlier session has executed, at least in part: only its recording has
+    /// the results. A session that continues a run has that recording.
+    async fn check_sent(&self, key: &TurnKey) -> Result<(), CliError> {
+        if self.arguments.safety.run.is_some() {
+            return Ok(());
         }
-        call
+        let host = self.connect().await?.description().pid;
+        self.sent.check(key, host).map_err(CliError::message)
     }
 }
 
@@ -213,7 +218,9 @@ impl HostedSession<'_> {
     ) -> Result<AnsweredTurn, String> {
         let screenshots = ScreenshotsFor::Dialect(dialect.name().to_owned());
         let approvals = Arc::clone(&self.approvals);
-        let answered = self.session.converse(screenshots, turn, approvals).await;
+        let session = self.session;
+        let key = TurnKey::unique();
+        let answered = session.converse(key, screenshots, turn, approvals).await;
         answered.map_err(|error| error.text().to_owned())
     }
 }
@@ -235,12 +242,7 @@ impl SessionAccess for McpSession {
     }
 
     async fn describe(&self) -> Map<String, Value> {
-        let mut members = Map::new();
-        members.insert("name".to_owned(), self.paths.name.to_string().into());
-        let description = match probe(&self.paths).await {
-            Ok(Probe::Alive(client)) => serde_json::to_value(client.description()).ok(),
-            Ok(Probe::Dead | Probe::Changing | Probe::Nothing) | Err(_) => None,
-        };
+        let mut members = session_members(&self.paths).await;
         let devices = &self.arguments.devices;
         let size = devices.screen_size();
         let display = json!({"width": size.width, "height": size.height});
@@ -248,12 +250,6 @@ impl SessionAccess for McpSession {
         if let Some(profile) = &devices.page.profile {
             members.insert("context_id".to_owned(), profile.to_string().into());
             members.insert("persist".to_owned(), (!devices.page.no_persist).into());
-        }
-        members.insert("running".to_owned(), description.is_some().into());
-        for name in ["devices", "state", "age_seconds", "idle_seconds"] {
-            if let Some(value) = description.as_ref().and_then(|all| all.get(name)) {
-                members.insert(name.to_owned(), value.clone());
-            }
         }
         members
     }

@@ -10,7 +10,7 @@ use telechir_protocol::{
     AnsweredTurn, ComputerUseTool, Content, Environment, ModelTurn, Size, Tool,
 };
 use telechir_providers::{Dialect, ImageLimit, RequestOptions, ToolOffer};
-use telechir_runtime::SessionEvent;
+use telechir_runtime::{ConversationEntry, SessionEvent};
 use telechir_tools::tool_step;
 
 use crate::args::McpServerArguments;
@@ -151,6 +151,7 @@ impl TaskModel {
             declaration,
             max_tokens: None,
             images: ImageLimit::default(),
+            max_history_tokens: None,
         })
     }
 
@@ -215,7 +216,21 @@ struct TaskSession<'a> {
 }
 
 impl<'a> AgentSession for TaskSession<'a> {
-    async fn execute(&mut self, turn: ModelTurn) -> Result<AnsweredTurn, AgentError> {
+    /// The recording of the MCP session has the calls; a task that ends early is not resumed.
+    async fn record(&mut self, _entry: ConversationEntry) -> Result<(), AgentError> {
+        Ok(())
+    }
+
+    fn hidden_input(&self, _turn: &ModelTurn) -> Vec<String> {
+        Vec::new()
+    }
+
+    async fn execute(
+        &mut self,
+        turn: ModelTurn,
+        _response: u64,
+        _started: Option<u64>,
+    ) -> Result<AnsweredTurn, AgentError> {
         let answered = self.session.execute(self.dialect, turn).await;
         answered.map_err(|message| AgentError::RemoteSession { message })
     }

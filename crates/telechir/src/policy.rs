@@ -5,7 +5,7 @@ use std::path::Path;
 
 use telechir_policy::Policy;
 
-use crate::args::SafetyArguments;
+use crate::args::{PolicyChoice, SafetyArguments};
 use crate::error::CliError;
 use crate::tools_file;
 
@@ -16,7 +16,7 @@ const MAX_BYTES: u64 = 1 << 20;
 /// require.
 pub(crate) fn load(safety: &SafetyArguments) -> Result<Policy, CliError> {
     let policy = match &safety.policy {
-        Some(file) => read(file)?,
+        Some(choice) => read(choice)?,
         None => Policy::default_policy(),
     };
     let Some(file) = &safety.tools_from else {
@@ -26,8 +26,15 @@ pub(crate) fn load(safety: &SafetyArguments) -> Result<Policy, CliError> {
     Ok(policy.requiring(tools_file::required_approvals(&tools)))
 }
 
-/// Parses a policy file and checks its examples.
-pub(crate) fn read(file: &Path) -> Result<Policy, CliError> {
+/// Reads a policy and checks its examples.
+pub(crate) fn read(choice: &PolicyChoice) -> Result<Policy, CliError> {
+    match choice {
+        PolicyChoice::Shipped(policy) => policy.policy().map_err(|e| CliError::new(&e)),
+        PolicyChoice::File(file) => read_file(file),
+    }
+}
+
+fn read_file(file: &Path) -> Result<Policy, CliError> {
     let name = file.display().to_string();
     let problem = |e: &dyn std::fmt::Display| {
         CliError::message(format!("failed to read the policy {name}: {e}"))

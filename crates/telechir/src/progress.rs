@@ -3,13 +3,20 @@
 use std::io::{IsTerminal, Write, stderr};
 use std::time::Duration;
 
+use rustix::termios::tcgetwinsize;
 use telechir_policy::Verdict;
 use telechir_protocol::display::escape;
 use telechir_runtime::{ActionEffect, EventReader, SessionEvent};
 use tokio::task::JoinHandle;
 
+use crate::terminal_line::{ERASE_LINE, TerminalLine};
+
 /// Maximum width of an action's summary in characters; longer ones are cut.
 const MAX_SUMMARY_CHARS: usize = 56;
+/// Minimum width of an action's summary, also on a terminal that is too narrow for its line.
+const MIN_SUMMARY_CHARS: usize = 20;
+/// Width of an action's line beside the summary.
+const LINE_CHARS: usize = 49;
 /// Maximum number of lines shown of a model's message.
 const MAX_MESSAGE_LINES: usize = 12;
 /// Width of the progress bar in characters.
@@ -54,18 +61,28 @@ enum OutputStyle {
     Plain,
 }
 
-/// Writes events until the session ends or the output is closed.
+/// Writes events until the session ends or the output is closed. Nothing is written while a
+/// question is open.
 async fn show(mut events: EventReader, out: &mut (impl Write + Send), style: OutputStyle) {
     let mut timeline = Timeline::default();
     while let Some(event) = events.next().await {
+        let mut terminal = TerminalLine::hold().await;
+        timeline.columns = (style == OutputStyle::Terminal).then(columns).flatten();
         let lines = timeline.lines(&event);
         if write_lines(out, &lines, &timeline, style).is_err() {
             return;
         }
+        terminal.set_bar(style == OutputStyle::Terminal && !timeline.ended);
         if matches!(*event, SessionEvent::SessionClosed { .. }) {
             return;
         }
     }
+}
+
+/// The width of the terminal in characters; none if it does not report its own.
+fn columns() -> Option<usize> {
+    let size = tcgetwinsize(stderr()).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
 }
 
 fn write_lines(
@@ -75,7 +92,7 @@ fn write_lines(
     style: OutputStyle,
 ) -> std::io::Result<()> {
     let clear = if style == OutputStyle::Terminal {
-        "\r\x1b[K"
+        ERASE_LINE
     } else {
         ""
     };
@@ -95,6 +112,8 @@ struct Timeline {
     step: u64,
     limit: u64,
     ended: bool,
+    /// Width of the terminal; none for a file, a pipe or an unknown width.
+    columns: Option<usize>,
 }
 
 impl Timeline {
@@ -107,6 +126,9 @@ impl Timeline {
             SessionEvent::SessionClosed { reason } => {
                 self.ended = true;
                 vec![format!("session ended: {}", one_line(reason))]
+            }
+            SessionEvent::TaskEnded { reason, steps, .. } => {
+                vec![format!("── the task ended after {steps} steps: {reason}")]
             }
             SessionEvent::RequestSent { step, limit } => {
                 (self.step, self.limit) = (*step, *limit);
@@ -181,11 +203,12 @@ impl Timeline {
             } => {
                 self.actions += 1;
                 let outcome = outcome.as_deref().unwrap_or_else(|| effect_label(*effect));
+                let width = self.summary_chars();
                 let mut lines = vec![format!(
-                    "{:>4}  {:<8} {:<MAX_SUMMARY_CHARS$}  {:<8} {:<12} {ms:>6} ms",
+                    "{:>4}  {:<8} {:<width$}  {:<8} {:<12} {ms:>6} ms",
                     self.actions,
                     device.name(),
-                    cut(&one_line(summary), MAX_SUMMARY_CHARS),
+                    cut(&one_line(summary), width),
                     verdict.name(),
                     one_line(outcome),
                 )];
@@ -228,6 +251,15 @@ impl Timeline {
                     one_line(source)
                 )]
             }
+            SessionEvent::ControlTaken { by } => {
+                vec![format!(
+                    "   note: {} took control; calls wait",
+                    one_line(by)
+                )]
+            }
+            SessionEvent::ControlGivenBack { by, .. } => {
+                vec![format!("   note: {} gave control back", one_line(by))]
+            }
             SessionEvent::ContentTrusted { .. } => {
                 vec!["   note: the user trusts what was read so far".to_owned()]
             }
@@ -237,7 +269,8 @@ impl Timeline {
             SessionEvent::EventsDropped { count } => {
                 vec![format!("   ({count} events dropped: too fast to show)")]
             }
-            SessionEvent::TurnStarted { .. }
+            SessionEvent::TaskStarted { .. }
+            | SessionEvent::TurnStarted { .. }
             | SessionEvent::TurnCompleted { .. }
             | SessionEvent::CallReceived { .. }
             | SessionEvent::CallJudged { .. }
@@ -249,16 +282,31 @@ impl Timeline {
         }
     }
 
+    /// The width of an action's summary, so that its line fits the terminal.
+    fn summary_chars(&self) -> usize {
+        self.columns.map_or(MAX_SUMMARY_CHARS, |columns| {
+            let rest = columns.saturating_sub(LINE_CHARS);
+            rest.clamp(MIN_SUMMARY_CHARS, MAX_SUMMARY_CHARS)
+        })
+    }
+
+    /// The bar in one row: a longer one would wrap, and only its last row could be erased.
     fn bar(&self) -> String {
         let done = (self.step.min(self.limit) * BAR_CHARS)
             .checked_div(self.limit)
             .unwrap_or(0);
         let cell = |index| if index < done { '█' } else { '·' };
         let bar: String = (0..BAR_CHARS).map(cell).collect();
-        format!(
-            "[{bar}] step {} of {}, {} actions",
-            self.step, self.limit, self.actions
-        )
+        let steps = format!("step {} of {}", self.step, self.limit);
+        let forms = [
+            format!("[{bar}] {steps}, {} actions", self.actions),
+            format!("[{bar}] {steps}"),
+            steps,
+        ];
+        // A character in the last column makes some terminals wrap.
+        let room = self.columns.map_or(usize::MAX, |columns| columns - 1);
+        let fits = |form: &&String| form.chars().count() <= room;
+        forms.iter().find(fits).cloned().unwrap_or_default()
     }
 }
 
@@ -360,6 +408,34 @@ mod tests {
         let failure = Failure::new(FailureKind::Device, "no\u{1b}[2Kwindow\nthere");
         let lines = Timeline::default().lines(&finished("wait", Some(failure)));
         assert_eq!(lines[1], r"      └ no\u{1b}[2Kwindow ⏎ there");
+    }
+
+    #[test]
+    fn the_bar_fits_one_row_of_every_terminal() {
+        for (columns, expected) in [
+            (80, "[██████████··········] step 5 of 10, 0 actions"),
+            (40, "[██████████··········] step 5 of 10"),
+            (20, "step 5 of 10"),
+            (5, ""),
+        ] {
+            let timeline = Timeline {
+                step: 5,
+                limit: 10,
+                columns: Some(columns),
+                ..Timeline::default()
+            };
+            assert_eq!(timeline.bar(), expected, "{columns}");
+        }
+    }
+
+    #[test]
+    fn the_line_of_an_action_fits_eighty_columns() {
+        let mut timeline = Timeline {
+            columns: Some(80),
+            ..Timeline::default()
+        };
+        let lines = timeline.lines(&finished(&"x".repeat(70), None));
+        assert!(lines[0].chars().count() < 80, "{}", lines[0]);
     }
 
     #[test]

@@ -3,7 +3,9 @@
 
 mod gather;
 mod html;
+mod marks;
 mod page;
+mod screenshots;
 
 use std::path::Path;
 

@@ -15,6 +15,8 @@ pub(crate) struct Service {
     pub(crate) host: Option<&'static str>,
     /// Variables of the endpoint.
     pub(crate) addresses: &'static [&'static str],
+    /// Whether a later variable is another service's key, used only without one of its own.
+    pub(crate) has_fallback_key: bool,
     /// Completes the error about a missing key.
     pub(crate) hint: &'static str,
 }
@@ -27,6 +29,7 @@ pub(crate) const SERVICES: [Service; 6] = [
         dialects: &["anthropic-messages"],
         keys: &["ANTHROPIC_API_KEY"],
         addresses: &["ANTHROPIC_BASE_URL"],
+        has_fallback_key: false,
         hint: "",
     },
     Service {
@@ -35,6 +38,7 @@ pub(crate) const SERVICES: [Service; 6] = [
         dialects: &["openai-responses", "functions"],
         keys: &["OPENAI_API_KEY"],
         addresses: &["OPENAI_BASE_URL"],
+        has_fallback_key: false,
         hint: "",
     },
     Service {
@@ -43,6 +47,7 @@ pub(crate) const SERVICES: [Service; 6] = [
         dialects: &["google-generate-content", "google-interactions"],
         keys: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
         addresses: &["GOOGLE_GEMINI_BASE_URL"],
+        has_fallback_key: false,
         hint: "",
     },
     Service {
@@ -51,6 +56,7 @@ pub(crate) const SERVICES: [Service; 6] = [
         dialects: &["bedrock-converse", "bedrock-messages", "bedrock-invoke"],
         keys: &["AWS_BEARER_TOKEN_BEDROCK"],
         addresses: &["AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "AWS_ENDPOINT_URL"],
+        has_fallback_key: false,
         hint: " to a Bedrock API key; access keys for signed requests are not supported",
     },
     Service {
@@ -59,6 +65,7 @@ pub(crate) const SERVICES: [Service; 6] = [
         dialects: &["mistral-conversations", "mistral-chat", "functions"],
         keys: &["MISTRAL_API_KEY"],
         addresses: &["MISTRAL_BASE_URL"],
+        has_fallback_key: false,
         hint: "",
     },
     Service {
@@ -67,6 +74,7 @@ pub(crate) const SERVICES: [Service; 6] = [
         dialects: &["functions", "functions-inline", "mistral-chat"],
         keys: &["FUNCTIONS_API_KEY", "OPENAI_API_KEY"],
         addresses: &["FUNCTIONS_BASE_URL", "OPENAI_BASE_URL"],
+        has_fallback_key: true,
         hint: " (any text if the server requires none)",
     },
 ];

@@ -1,9 +1,10 @@
 //! A session built from the flags: devices, policy, journal, and approval prompts.
 
 use std::future::Future;
+use std::path::PathBuf;
 
 use telechir_host::ScreenshotsFor;
-use telechir_host::approvals::SurroundingMark;
+use telechir_host::approvals::{UnsandboxedDevice, UnsandboxedDevices};
 use telechir_policy::{ContentTrust, DisplayOwner, Policy};
 use telechir_protocol::{ComputerCall, Content, ModelTurn, Size, TargetId, Tool, ToolResult};
 use telechir_providers::{Dialect, ScreenshotWhen};
@@ -14,13 +15,15 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::approver::TerminalApprover;
 use crate::args::{DeviceArguments, SafetyArguments, ScreenshotWidth};
+use crate::call_approver::{CallApprover, OneCall};
 use crate::devices::Devices;
 use crate::error::CliError;
 use crate::first_page;
 use crate::folders;
 use crate::network::{NetworkEvents, OpenProxies};
+use crate::secrets::Secrets;
 use crate::session_dir::SessionDir;
-use crate::socket_folder::folder;
+use crate::socket_folder::{folder, of_logins};
 
 /// A running session and the directory of its devices.
 #[derive(Debug)]
@@ -34,7 +37,7 @@ pub(crate) struct LiveSession {
     trust: ContentTrust,
     folder: SessionDir,
     /// Show the user's other sessions what this one drives outside of sandboxes.
-    _driven: Vec<SurroundingMark>,
+    _unsandboxed: Vec<UnsandboxedDevice>,
 }
 
 /// The number of the signal that interrupted the work.
@@ -48,15 +51,23 @@ pub(crate) async fn open(
     policy: Policy,
     dialect: Dialect,
     model: Option<&str>,
+    caller: OneCall,
 ) -> Result<LiveSession, CliError> {
-    let started = until_stopped(start(
-        devices,
-        safety,
-        policy,
-        TerminalApprover::open(),
-        "another call of telechir",
-    ))
-    .await;
+    let secrets = Secrets::from_environment(devices.page.secret_names())?;
+    let owner = "another call of telechir";
+    let started = match CallApprover::open(devices, safety, &policy, caller) {
+        Ok(approver) => {
+            until_stopped(start(devices, safety, policy, approver, &secrets, owner)).await
+        }
+        Err(error) => {
+            tracing::info!(
+                error = error.text(),
+                "questions are asked at this terminal only"
+            );
+            let approver = TerminalApprover::open();
+            until_stopped(start(devices, safety, policy, approver, &secrets, owner)).await
+        }
+    };
     let mut open = started.map_err(|Stopped(number)| CliError::signal(number))??;
     open.set_dialect(dialect, model);
     Ok(open)
@@ -69,6 +80,7 @@ pub(crate) async fn start(
     safety: &SafetyArguments,
     policy: Policy,
     approver: impl Approver + 'static,
+    secrets: &Secrets,
     owner: &str,
 ) -> Result<LiveSession, CliError> {
     folders::check(devices, safety)?;
@@ -89,8 +101,8 @@ pub(crate) async fn start(
         approval_timeout: safety.approval_timeout(),
         ..devices.limits()
     };
-    let driven = mark_driven(devices)?;
-    let devices = Devices::start(devices, &policy, owner).await?;
+    let unsandboxed = show_unsandboxed(devices)?;
+    let devices = Devices::start(devices, &policy, secrets, owner).await?;
     let (network, trust) = (devices.network_events(), devices.content_trust());
     let temporary = || Journal::open(devices.folder.path().join("journal"));
     let proxies = devices.proxies();
@@ -137,22 +149,30 @@ pub(crate) async fn start(
         proxies,
         trust,
         folder: devices.folder,
-        _driven: driven,
+        _unsandboxed: unsandboxed,
     })
 }
 
-/// Marks what programs of this session cannot be told apart from: a shell on the host and an existing
+/// Shows what programs of this session cannot be told apart from: a shell on the host and an existing
 /// display.
-fn mark_driven(devices: &DeviceArguments) -> Result<Vec<SurroundingMark>, CliError> {
-    let mut marks = Vec::new();
-    let failed = |e| CliError::message(format!("failed to mark what this session drives: {e}"));
-    if devices.shell.as_deref() == Some("host") {
-        marks.push(SurroundingMark::host_shell(&folder()?).map_err(failed)?);
+fn show_unsandboxed(devices: &DeviceArguments) -> Result<Vec<UnsandboxedDevice>, CliError> {
+    let has_host_shell = devices.shell.as_deref() == Some("host");
+    let display = devices.desktop.as_deref().filter(|name| !name.is_empty());
+    if !has_host_shell && display.is_none() {
+        return Ok(Vec::new());
     }
-    if let Some(display) = devices.desktop.as_deref().filter(|name| !name.is_empty()) {
-        marks.push(SurroundingMark::display(&folder()?, display).map_err(failed)?);
-    }
-    Ok(marks)
+    let failed = |e| {
+        CliError::message(format!(
+            "failed to show the user's sessions what this one drives: {e}"
+        ))
+    };
+    let all = UnsandboxedDevices::of(&folder()?).map_err(failed)?;
+    // Sessions of the login must see a device that cron or ssh started in another folder.
+    let all = all.also_shown_to(&of_logins());
+    let shell = has_host_shell.then(|| all.show_host_shell());
+    let display = display.map(|name| all.show_display(name));
+    let shown = shell.into_iter().chain(display);
+    shown.collect::<Result<_, _>>().map_err(failed)
 }
 
 impl LiveSession {
@@ -175,6 +195,11 @@ impl LiveSession {
                 let rule = self.screenshots.for_mcp();
                 self.session.set_screenshot_rule(when, rule);
             }
+            ScreenshotsFor::OnRequest => {
+                let rule = self.screenshots.for_files();
+                let when = AutoScreenshot::OnRequest;
+                self.session.set_screenshot_rule(when, rule);
+            }
         }
         Ok(())
     }
@@ -183,6 +208,11 @@ impl LiveSession {
     pub(crate) fn proxy_policy(&self) -> impl Fn(&Policy) + Send + Sync + use<> {
         let (proxies, trust) = (self.proxies.clone(), self.trust.clone());
         move |policy| proxies.set_policy(policy, &trust)
+    }
+
+    /// The folder that shell, editor and desktop share.
+    pub(crate) fn workspace(&self) -> PathBuf {
+        self.folder.workspace()
     }
 
     /// Opens a page before the model's first turn; the policy judges it like any call.
@@ -259,6 +289,15 @@ impl Screenshots {
             format: self.format,
             accepts_webp: false,
             max_bytes: Some(MAX_BYTES),
+        }
+    }
+
+    /// Screenshots that are saved as files: PNG, whatever their size.
+    fn for_files(self) -> ScreenshotRule {
+        ScreenshotRule {
+            max_width: self.width,
+            format: self.format,
+            ..ScreenshotRule::native()
         }
     }
 

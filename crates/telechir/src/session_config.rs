@@ -1,10 +1,15 @@
 //! What a session is started with, as one JSON document, and whether a later call agrees with it.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::args::{DeviceArguments, SafetyArguments};
 use crate::error::CliError;
+
+/// The flags that each give a session a device.
+const DEVICES: [&str; 4] = ["desktop", "browser", "shell", "editor"];
 
 /// The devices and the safety of a session, as its host reads them.
 #[derive(Debug, Deserialize)]
@@ -15,6 +20,9 @@ pub(crate) struct SessionConfig {
     pub(crate) safety: SafetyArguments,
     /// The time without a call after which the session is closed, in seconds.
     pub(crate) idle_timeout: u64,
+    /// The tokens of the HTTP API [default: the user's own].
+    #[serde(default)]
+    pub(crate) token_file: Option<PathBuf>,
 }
 
 /// What a caller gives: flags with their values, by their names without `--`.
@@ -50,11 +58,23 @@ impl GivenFlags {
         Ok(Self(flags))
     }
 
+    /// Sets a member of the configuration.
+    pub(crate) fn set(&mut self, member: &str, value: Value) {
+        self.0.insert(member.to_owned(), value);
+    }
+
+    /// Removes all devices but these.
+    pub(crate) fn retain_devices(&mut self, devices: &[String]) {
+        for name in DEVICES {
+            if !devices.iter().any(|device| device == name) {
+                self.0.remove(name);
+            }
+        }
+    }
+
     /// Whether a device was requested.
     pub(crate) fn has_devices(&self) -> bool {
-        ["desktop", "browser", "shell", "editor"]
-            .iter()
-            .any(|name| self.0.contains_key(*name))
+        DEVICES.iter().any(|name| self.0.contains_key(*name))
     }
 
     /// The configuration of a session that is started with these flags.
@@ -104,18 +124,43 @@ impl SessionConfig {
         }
         config
     }
+}
 
+impl DeviceArguments {
     /// The devices of the session by their names.
-    pub(crate) fn device_names(&self) -> Vec<String> {
-        let devices = &self.devices;
+    pub(crate) fn names(&self) -> Vec<String> {
         let names = [
-            (devices.desktop.is_some(), "desktop"),
-            (devices.browser.is_some(), "browser"),
-            (devices.shell.is_some(), "shell"),
-            (devices.editor, "editor"),
+            (self.desktop.is_some(), "desktop"),
+            (self.browser.is_some(), "browser"),
+            (self.shell.is_some(), "shell"),
+            (self.editor, "editor"),
         ];
         let present = names.into_iter().filter(|(is_present, _)| *is_present);
         present.map(|(_, name)| name.to_owned()).collect()
+    }
+
+    /// What a call of the session can reach, as flags: an answer for all sessions counts for those with
+    /// the same.
+    pub(crate) fn as_flags(&self) -> String {
+        let flag = |name: &str, value: &str| match value {
+            "" => format!("--{name}"),
+            value => format!("--{name}={value}"),
+        };
+        let shell = self.shell.as_deref().map(|value| flag("shell", value));
+        let desktop = self.desktop.as_deref().map(|name| flag("desktop", name));
+        let browser = self.browser.is_some().then(|| "--browser".to_owned());
+        let editor = self.editor.then(|| "--editor".to_owned());
+        let attach = &self.page.attach;
+        let cdp = attach.shown_address();
+        let cdp = cdp.map(|address| flag("cdp", &address));
+        let tab = attach.cdp_tab.as_deref().map(|tab| flag("cdp-tab", tab));
+        let dedicated = attach.cdp_dedicated.then(|| "--cdp-dedicated".to_owned());
+        let folder = self.workspace.as_deref();
+        let workspace = folder.map(|folder| flag("workspace", &folder.display().to_string()));
+        let flags = [
+            desktop, browser, cdp, tab, dedicated, shell, editor, workspace,
+        ];
+        flags.into_iter().flatten().collect::<Vec<_>>().join(" ")
     }
 }
 
@@ -205,6 +250,14 @@ mod tests {
         "--timezone=Europe/Vienna",
         "--user-agent=x y",
         "--color-scheme=dark",
+        "--reduced-motion=no-preference",
+        "--geolocation=48.2,16.4",
+        "--permission=camera",
+        "--mobile",
+        "--offline",
+        "--storage-state=/s.json",
+        "--save-storage-state=/t.json",
+        "--http-credentials=https://h.example=LOGIN",
         "--policy=/p.toml",
         "--tools-from=/t.json",
         "--record=/r",
@@ -225,7 +278,8 @@ mod tests {
             SafetyArguments::augment_args(DeviceArguments::augment_args(Command::new("t")));
         for argument in command.get_arguments() {
             let member = argument.get_id().as_str();
-            assert!(flags.0.contains_key(member) || member == "cdp", "{member}");
+            let is_known = flags.0.contains_key(member) || member.starts_with("cdp");
+            assert!(is_known, "{member}");
         }
         assert_eq!(given(&["--browser", "--cdp=ws://h/"]).0["cdp"], "ws://h/");
     }
@@ -254,7 +308,7 @@ mod tests {
     fn the_devices_and_the_defaults_are_described() {
         let config = given(&["--shell", "--desktop"]).into_config(5);
         let read = SessionConfig::read(&config).unwrap();
-        assert_eq!(read.device_names(), ["desktop", "shell"]);
+        assert_eq!(read.devices.names(), ["desktop", "shell"]);
         let described = read.with_defaults(config);
         assert_eq!(described["display"], json!("1280x800"));
         assert_eq!(described["idle_timeout"], json!(5));

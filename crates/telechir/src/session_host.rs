@@ -7,6 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
+use telechir_host::approvals::{ChoiceFile, StandingChoices};
+use telechir_host::tokens::TokenFile;
 use telechir_host::{
     HostApprover, HostClient, HostEnd, HostError, HostErrorKind, HostProgram, HostSettings,
     HostedSession, PolicySource, Probe, RunningCall, ScreenshotsFor, SessionName, SessionPaths,
@@ -16,18 +18,20 @@ use telechir_policy::{Digest, Interface, Policy};
 use telechir_protocol::{AnsweredTurn, Content, ModelTurn, ToolResult};
 use telechir_runtime::Session;
 
-use crate::args::{DeviceArguments, ExecArguments, SafetyArguments, SessionHostArguments};
+use crate::args::{DeviceArguments, SafetyArguments, SessionHostArguments};
 use crate::env;
 use crate::error::CliError;
+use crate::folders::is_outside;
 use crate::input::read_stdin;
 use crate::policy;
+use crate::secrets::Secrets;
 use crate::session::{self, LiveSession, Stopped, until_stopped};
 use crate::session_config::{GivenFlags, SessionConfig};
 use crate::socket_folder;
 use crate::terminal_prompt::TerminalPrompt;
 
 /// Default idle timeout in seconds.
-const DEFAULT_IDLE_SECONDS: u64 = 15 * 60;
+pub(crate) const DEFAULT_IDLE_SECONDS: u64 = 15 * 60;
 
 /// What a caller gives to find or start a session.
 #[derive(Clone, Copy, Debug)]
@@ -55,31 +59,49 @@ pub(crate) async fn run(arguments: SessionHostArguments) -> Result<ExitCode, Cli
 
 /// Reads the session's configuration and policy.
 fn prepare(owner: String) -> Result<(HostSettings, DeviceStarter), CliError> {
-    let given: Value = serde_json::from_slice(&read_stdin()?).map_err(|e| {
+    let mut given: Value = serde_json::from_slice(&read_stdin()?).map_err(|e| {
         CliError::message(format!("failed to read the session's configuration: {e}"))
     })?;
+    let secrets = Secrets::take_from(&mut given);
     let config = SessionConfig::read(&given)?;
     let policy = policy::load(&config.safety)?;
     let settings = HostSettings {
-        devices: config.device_names(),
+        devices: config.devices.names(),
         policy: policy.digest(),
         idle_limit: Duration::from_secs(config.idle_timeout),
         approval_timeout: config.safety.approval_timeout(),
+        standing: standing_choices(&config.devices),
+        tokens: config
+            .token_file
+            .clone()
+            .or_else(env::token_file)
+            .map(TokenFile::new),
         is_resumed: config.safety.run.is_some(),
         config: config.with_defaults(given),
     };
     let starter = DeviceStarter {
         config,
         policy,
+        secrets,
         owner,
     };
     Ok((settings, starter))
+}
+
+/// The user's answers for all sessions, unless the session's model could write to their file.
+pub(crate) fn standing_choices(devices: &DeviceArguments) -> Option<StandingChoices> {
+    let file = env::choice_file().filter(|file| is_outside(file, devices))?;
+    Some(StandingChoices {
+        file: ChoiceFile::new(file),
+        devices: devices.as_flags(),
+    })
 }
 
 /// Starts the devices of a configuration.
 struct DeviceStarter {
     config: SessionConfig,
     policy: Policy,
+    secrets: Secrets,
     /// Names the session to others that wait for the same profile.
     owner: String,
 }
@@ -91,8 +113,9 @@ impl SessionStarter for DeviceStarter {
         let SessionConfig {
             devices, safety, ..
         } = self.config;
-        let live = session::start(&devices, &safety, self.policy, approver, &self.owner).await;
-        let live = live.map_err(|failure| failure.text().to_owned())?;
+        let (secrets, owner) = (&self.secrets, &self.owner);
+        let live = session::start(&devices, &safety, self.policy, approver, secrets, owner);
+        let live = live.await.map_err(|failure| failure.text().to_owned())?;
         Ok(HostedDevices {
             live,
             first_page: devices.first_page().map(str::to_owned),
@@ -143,20 +166,31 @@ impl HostedSession for HostedDevices {
     }
 }
 
-/// Executes a turn in the session with this name; starts the session if necessary.
+/// A turn for a session, and for how long it may wait.
+#[derive(Clone, Debug)]
+pub(crate) struct SessionCall<'a> {
+    pub(crate) name: &'a SessionName,
+    pub(crate) caller: Caller<'a>,
+    pub(crate) screenshots: ScreenshotsFor,
+    /// How long it waits while the session executes other calls, in seconds.
+    pub(crate) queue_timeout: u64,
+    /// How long it waits for an answer from elsewhere, if there is no terminal.
+    pub(crate) approval_wait: Duration,
+}
+
+/// Executes a turn in its session; starts the session if necessary.
 pub(crate) async fn execute(
-    arguments: &ExecArguments,
-    name: &SessionName,
+    session_call: SessionCall<'_>,
     turn: ModelTurn,
-    policy: Option<Digest>,
 ) -> Result<AnsweredTurn, CliError> {
+    let SessionCall {
+        name,
+        caller,
+        screenshots,
+        queue_timeout: seconds,
+        approval_wait: wait,
+    } = session_call;
     let paths = paths(name)?;
-    let caller = Caller {
-        devices: &arguments.devices,
-        safety: &arguments.safety,
-        idle_timeout: arguments.idle_timeout,
-        policy,
-    };
     let before = |Stopped(number)| {
         let message = "stopped before the call started; nothing was executed";
         CliError::stopped(number, message)
@@ -164,17 +198,17 @@ pub(crate) async fn execute(
     let client = until_stopped(enter(&paths, caller))
         .await
         .map_err(before)??;
-    let seconds = arguments.queue_timeout;
     let request = TurnRequest {
         key: TurnKey::unique(),
-        screenshots: ScreenshotsFor::Dialect(arguments.dialect.name().to_owned()),
+        screenshots,
         interface: Interface::Terminal,
         queue_ms: seconds.saturating_mul(1000),
         runs_on: false,
+        // As in its recording, calls are known by their ids in a run alone.
+        may_be_retry: client.description().config["run"].is_string(),
         contents: answered_contents(&turn),
     };
     let mut call = client.execute(request).await.map_err(host_failure)?;
-    let wait = Duration::from_secs(arguments.approval_wait);
     let results = until_stopped(converse(&mut call, name, seconds, wait)).await;
     match results {
         Ok(Ok(results)) => Ok(turn.answer(results)?),
@@ -183,12 +217,11 @@ pub(crate) async fn execute(
              --queue-timeout SECONDS waits longer"
         ))),
         Ok(Err(error)) => Err(host_failure(error)),
-        Err(signal) if !call.has_started() => {
-            call.cancel().await;
-            Err(before(signal))
-        }
-        Err(Stopped(number)) => {
-            call.cancel().await;
+        Err(signal) => {
+            if !call.cancel().await {
+                return Err(before(signal));
+            }
+            let Stopped(number) = signal;
             let message = format!("the call was stopped; session {name} continues");
             Err(CliError::stopped(number, message))
         }
@@ -214,14 +247,7 @@ async fn converse(
 /// The contents of a turn without the calls that are left to the caller: the session host would
 /// answer them.
 pub(crate) fn answered_contents(turn: &ModelTurn) -> Vec<Content> {
-    let left = turn.left_to_caller();
-    let is_left =
-        |content: &Content| matches!(content, Content::FunctionCall(call) if left.contains(call));
-    let contents = turn.contents().iter();
-    contents
-        .filter(|content| !is_left(content))
-        .cloned()
-        .collect()
+    turn.without_left_calls()
 }
 
 /// Finds or starts the session.
@@ -259,15 +285,9 @@ pub(crate) async fn enter(
                 )));
             }
         }
-        let current = std::env::current_exe().ok().filter(|path| path.exists());
-        let sockets = format!("--sockets={}", paths.folder().display());
-        let program = HostProgram {
-            // If the file was replaced meanwhile, this is still the running program.
-            program: current.unwrap_or_else(|| "/proc/self/exe".into()),
-            args: vec!["session-host".to_owned(), name.to_string(), sockets],
-            env: env::session_host(&caller.devices.shell_env),
-        };
-        let config = given.clone().into_config(DEFAULT_IDLE_SECONDS);
+        let program = host_program(paths, &caller.devices.shell_env);
+        let mut config = given.clone().into_config(DEFAULT_IDLE_SECONDS);
+        Secrets::from_environment(caller.devices.page.secret_names())?.add_to(&mut config);
         launch(paths, program, &config)
             .await
             .map_err(host_failure)?;
@@ -276,6 +296,18 @@ pub(crate) async fn enter(
         "session {name} exited each time it was started; see its log {}",
         paths.log().display()
     )))
+}
+
+/// The program of a session host: this one.
+pub(crate) fn host_program(paths: &SessionPaths, shell_env: &[String]) -> HostProgram {
+    let current = std::env::current_exe().ok().filter(|path| path.exists());
+    let sockets = format!("--sockets={}", paths.folder().display());
+    HostProgram {
+        // If the file was replaced meanwhile, this is still the running program.
+        program: current.unwrap_or_else(|| "/proc/self/exe".into()),
+        args: vec!["session-host".to_owned(), paths.name.to_string(), sockets],
+        env: env::session_host(shell_env),
+    }
 }
 
 fn agrees(client: &HostClient, given: &GivenFlags, policy: Option<Digest>) -> Result<(), CliError> {

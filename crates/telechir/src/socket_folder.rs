@@ -1,7 +1,7 @@
 //! The folder of the sockets of all sessions of this user.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use telechir_process::{is_private_dir, make_private_dir};
 
@@ -12,10 +12,7 @@ use crate::error::CliError;
 pub(crate) fn folder() -> Result<PathBuf, CliError> {
     let uid = rustix::process::geteuid().as_raw();
     let runtime = env::runtime_dir().filter(|dir| is_private_dir(dir, uid));
-    let folder = runtime.map_or_else(
-        || PathBuf::from(format!("/tmp/telechir-{uid}")),
-        |dir| dir.join("telechir"),
-    );
+    let folder = below(runtime.as_deref(), uid);
     match make_private_dir(&folder) {
         Err(e) if e.kind() != io::ErrorKind::AlreadyExists => Err(CliError::message(format!(
             "failed to create {} for session sockets: {e}",
@@ -28,6 +25,21 @@ pub(crate) fn folder() -> Result<PathBuf, CliError> {
             folder.display()
         ))),
     }
+}
+
+/// The folders that sessions of this user have in the environment of a login, and without one, as those
+/// of cron do.
+pub(crate) fn of_logins() -> [PathBuf; 2] {
+    let uid = rustix::process::geteuid().as_raw();
+    let of_login = PathBuf::from(format!("/run/user/{uid}"));
+    [Some(of_login.as_path()), None].map(|runtime| below(runtime, uid))
+}
+
+fn below(runtime: Option<&Path>, uid: u32) -> PathBuf {
+    runtime.map_or_else(
+        || PathBuf::from(format!("/tmp/telechir-{uid}")),
+        |dir| dir.join("telechir"),
+    )
 }
 
 #[cfg(test)]

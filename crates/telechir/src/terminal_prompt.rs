@@ -16,6 +16,8 @@ use crate::approver::{Coverage, TerminalApprover};
 pub(crate) struct TerminalPrompt {
     /// How long the call waits for others.
     wait: Duration,
+    /// Whether the question stays open when the call waits no longer.
+    outlives_call: bool,
     shown: Option<ShownQuestion>,
 }
 
@@ -32,9 +34,21 @@ impl Drop for ShownQuestion {
 }
 
 impl TerminalPrompt {
-    /// Without a terminal, calls wait this long for answers of others.
+    /// Asks for a call of a session: without a terminal, it waits this long for answers of others.
     pub(crate) fn new(wait: Duration) -> Self {
-        Self { wait, shown: None }
+        Self {
+            wait,
+            outlives_call: true,
+            shown: None,
+        }
+    }
+
+    /// Asks for a call whose devices end with it.
+    pub(crate) fn of_call(wait: Duration) -> Self {
+        Self {
+            outlives_call: false,
+            ..Self::new(wait)
+        }
     }
 }
 
@@ -42,7 +56,9 @@ impl QuestionPrompt for TerminalPrompt {
     async fn show(&mut self, open: OpenApproval) {
         // Two replies at most: there is no terminal, and the call waits no longer.
         let (sender, replies) = mpsc::channel(2);
-        let task = tokio::spawn(ask(open, self.wait, sender));
+        let can_be_answered = self.outlives_call || !self.wait.is_zero();
+        let is_announced = can_be_answered && open.closed_to_commands.is_none();
+        let task = tokio::spawn(ask(open, self.wait, is_announced, sender));
         self.shown = Some(ShownQuestion { replies, task });
     }
 
@@ -51,6 +67,19 @@ impl QuestionPrompt for TerminalPrompt {
         if shown.is_some_and(|shown| !shown.task.is_finished()) {
             let text = "\ntelechir: the question was settled elsewhere";
             let _best_effort = writeln!(io::stderr(), "{text}");
+        }
+    }
+
+    async fn refused(&mut self, reason: &str, open: Option<OpenApproval>) {
+        let text = format!("\ntelechir: the answer does not count: {reason}\n");
+        let terminal = TerminalApprover::open();
+        if !terminal.print(&text).await {
+            let _best_effort = io::stderr().write_all(text.as_bytes());
+        }
+        // Asks again, or shows where else to answer.
+        self.shown = None;
+        if let Some(open) = open {
+            self.show(open).await;
         }
     }
 
@@ -65,17 +94,22 @@ impl QuestionPrompt for TerminalPrompt {
 }
 
 /// Asks, and sends the replies.
-async fn ask(open: OpenApproval, wait: Duration, replies: mpsc::Sender<CallerReply>) {
+async fn ask(
+    open: OpenApproval,
+    wait: Duration,
+    is_announced: bool,
+    replies: mpsc::Sender<CallerReply>,
+) {
     let elsewhere = format!("telechir approve {}", open.code);
-    let notes = match &open.closed_to_commands {
-        None => vec![format!("In another terminal: {elsewhere}")],
-        Some(_) => Vec::new(),
-    };
+    let mut notes: Vec<String> = open.problem.iter().cloned().collect();
+    if open.closed_to_commands.is_none() {
+        notes.push(format!("In another terminal: {elsewhere}"));
+    }
     let answer = match open.open_to_caller {
         true => {
             let terminal = TerminalApprover::open();
             terminal
-                .ask(&open.question, Coverage::Session, &notes)
+                .ask(&open.question, Coverage::of(&open), &notes)
                 .await
         }
         false => Ok(None),
@@ -87,14 +121,14 @@ async fn ask(open: OpenApproval, wait: Duration, replies: mpsc::Sender<CallerRep
     if let Some(answer) = answer {
         let reply = CallerReply::Decided {
             decision: answer.decision,
-            remembers: answer.remembers,
+            scope: answer.scope,
             by: "the caller".to_owned(),
         };
         // The call may be over.
         let _withdrawn = replies.send(reply).await;
         return;
     }
-    if open.closed_to_commands.is_none() {
+    if is_announced {
         let text = format!("telechir: a call needs your approval: {elsewhere}");
         let _best_effort = writeln!(io::stderr(), "{text}");
     }

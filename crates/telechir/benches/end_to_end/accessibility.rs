@@ -16,7 +16,10 @@ use crate::table::{Contestant, compare, table};
 
 /// The Python of Debian's pyatspi package.
 const PYTHON: &str = "/usr/bin/python3";
-const HELPER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/walk/accessibility.py");
+const HELPER: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/benches/end_to_end/accessibility.py"
+);
 /// Rows of the page, with three or four elements each.
 const ROWS: usize = 900;
 const ELEMENTS: usize = 3_600;

@@ -21,11 +21,13 @@ mod history;
 mod mcp;
 mod memory;
 mod page;
+mod page_kinds;
 mod peers;
 mod processes;
 mod recovery;
 mod screen;
 mod screenshots;
+mod session_host;
 mod shell;
 mod table;
 mod texts;
@@ -36,13 +38,14 @@ use peers::Peers;
 type Part = fn(&BenchFixture, &mut Peers);
 
 /// The tables by the names that select them.
-const PARTS: [(&str, Part); 15] = [
+const PARTS: [(&str, Part); 17] = [
     ("commands", shell::commands),
     ("shells", |fixture, _| shell::starts(fixture)),
     ("gigabyte", |fixture, _| shell::gigabyte(fixture)),
     ("pictures", screenshots::screenshots),
     ("clicks", screen::clicks),
     ("pages", |fixture, _| page::pages(fixture)),
+    ("kinds", |fixture, _| page_kinds::page_kinds(fixture)),
     ("browsers", |fixture, _| browsers::browsers(fixture)),
     ("killed", |fixture, _| recovery::killed(fixture)),
     ("accessibility", |fixture, _| accessibility::trees(fixture)),
@@ -50,6 +53,7 @@ const PARTS: [(&str, Part); 15] = [
     ("history", history::conversions),
     ("cold", |fixture, _| full_runs::cold(fixture)),
     ("sessions", |fixture, _| full_runs::sessions(fixture)),
+    ("host", |fixture, _| session_host::hop(fixture)),
     ("starts", |_, peers| full_runs::starts(peers)),
     ("memory", |fixture, peers| memory::idle(fixture, peers)),
 ];

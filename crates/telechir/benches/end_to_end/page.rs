@@ -17,7 +17,7 @@ use crate::table::{Contestant, compare, remark, table};
 
 /// Variable with the folder of npm's Playwright.
 pub(crate) const NODE: &str = "TELECHIR_PEERS_NODE";
-const HELPER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/walk/page.mjs");
+const HELPER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/end_to_end/page.mjs");
 /// The headless Chromium that all contestants use.
 pub(crate) const SHELL: &str = "/usr/lib/chromium/chromium-headless-shell";
 pub(crate) const SIZE: Size = Size::new(1280, 800);

@@ -11,7 +11,7 @@ use crate::fixture::BenchFixture;
 
 /// Variable with the path of the Python with the libraries.
 const PYTHON: &str = "TELECHIR_PEERS_PYTHON";
-const HELPER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/walk/peers.py");
+const HELPER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/end_to_end/peers.py");
 
 /// Python libraries in one process. Times include two short lines through pipes, about 0.05 ms.
 pub(crate) struct Peers {

@@ -288,14 +288,14 @@ fn bubblewrap(fixture: &BenchFixture) -> Contestant<'static> {
 }
 
 /// A session with a shell.
-struct Caller<'a> {
+pub(crate) struct Caller<'a> {
     fixture: &'a BenchFixture,
     session: telechir_runtime::Session,
     next: Box<dyn FnMut() -> String>,
 }
 
 impl<'a> Caller<'a> {
-    fn new(fixture: &'a BenchFixture, name: &str, journal: &Path) -> Self {
+    pub(crate) fn new(fixture: &'a BenchFixture, name: &str, journal: &Path) -> Self {
         let builder = fixture
             .session(journal)
             .shell(Box::new(bash(fixture, name)));
@@ -311,13 +311,13 @@ impl<'a> Caller<'a> {
         }
     }
 
-    fn call(&mut self) {
+    pub(crate) fn call(&mut self) {
         let line = vec![Command::Line("true".to_owned())];
         let call = Content::ShellCall(ShellCall::execute((self.next)(), line));
         self.fixture.execute(&mut self.session, call);
     }
 
-    fn close(self) {
+    pub(crate) fn close(self) {
         let closed = self.fixture.runtime.block_on(self.session.close());
         closed.expect("a clean close");
     }

@@ -26,7 +26,7 @@ pub(crate) enum ApprovalsCommand {
         #[arg(long)]
         json: bool,
     },
-    /// List the approvals for the rest of a session.
+    /// List the answers that count for later calls: of each session, and of all sessions.
     Remembered {
         /// Only those of this session.
         #[arg(long, value_name = "NAME")]
@@ -35,11 +35,14 @@ pub(crate) enum ApprovalsCommand {
         #[arg(long)]
         json: bool,
     },
-    /// End an approval for the rest of a session.
+    /// End an answer that counts for later calls.
     Revoke {
         /// Its session.
-        #[arg(long, value_name = "NAME")]
-        session: SessionName,
+        #[arg(long, value_name = "NAME", required_unless_present = "always")]
+        session: Option<SessionName>,
+        /// It counts in all sessions.
+        #[arg(long, conflicts_with = "session")]
+        always: bool,
         /// Its number in `approvals remembered`.
         number: u64,
     },

@@ -1,13 +1,20 @@
 //! Browser flags: profile, attachment to a running browser, limits and emulation.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use serde::{Deserialize, Serialize};
-use telechir_browser::{ColorScheme, Emulation, ProfileId, ProfileUse};
+use telechir_browser::{
+    ColorScheme, Emulation, Geolocation, HttpCredentials, Permission, ProfileId, ProfileUse,
+};
 
+use super::cdp::{CdpArguments, is_variable};
 use super::flag_text;
+use crate::secrets::Secrets;
 
 #[derive(Debug, Args, Default, Serialize, Deserialize)]
 #[serde(default)]
+#[command(next_help_heading = "Browser")]
 pub(crate) struct BrowserArguments {
     /// Use this profile with its cookies, storage and logins (create it with
     /// `telechir profiles create`). Without it a fresh profile is used and discarded.
@@ -17,11 +24,9 @@ pub(crate) struct BrowserArguments {
     /// Use a copy of the profile and discard the changes.
     #[arg(long, requires = "profile")]
     pub(crate) no_persist: bool,
-    /// Attach to a running browser by its DevTools URL, such as http://127.0.0.1:9222 or ws://…,
-    /// in a separate browser context. Its requests bypass the egress proxy, its sandbox is its
-    /// own, and the policy asks for approval before actions.
-    #[arg(long, value_name = "ADDRESS", requires = "browser", conflicts_with_all = ["headless", "profile", "no_sandbox"])]
-    pub(crate) cdp: Option<String>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub(crate) attach: CdpArguments,
     /// Memory limit in MiB for all browser processes together, enforced where control groups are
     /// available [default: 4096].
     #[arg(long, value_name = "MIB", requires = "browser", conflicts_with = "cdp", value_parser = clap::value_parser!(u64).range(256..=1_048_576))]
@@ -42,9 +47,52 @@ pub(crate) struct BrowserArguments {
     /// Color scheme that pages should use.
     #[arg(long, value_name = "SCHEME", requires = "browser", value_parser = ["light", "dark"])]
     pub(crate) color_scheme: Option<String>,
+    /// Whether pages should avoid motion [default: reduce].
+    #[arg(long, value_name = "MOTION", requires = "browser", value_parser = ["reduce", "no-preference"])]
+    pub(crate) reduced_motion: Option<String>,
+    /// Location of pages, in degrees, with an accuracy in metres; granted to all of them.
+    #[arg(long, value_name = "LATITUDE,LONGITUDE[,ACCURACY]", requires = "browser", allow_hyphen_values = true, value_parser = location_text)]
+    pub(crate) geolocation: Option<String>,
+    /// Grant this permission to all pages, such as camera or clipboard-read; repeatable. Without it
+    /// they are denied.
+    #[arg(long, value_name = "NAME", requires = "browser", value_parser = permission_name)]
+    pub(crate) permission: Vec<String>,
+    /// Lay pages out and touch them as on a phone. Combine with --display, --scale and --user-agent.
+    #[arg(long, requires = "browser")]
+    pub(crate) mobile: bool,
+    /// Give pages no network.
+    #[arg(long, requires = "browser")]
+    pub(crate) offline: bool,
+    /// Answer HTTP authentication of this origin with the login in an environment variable, of the
+    /// form user:password; repeatable.
+    #[arg(long, value_name = "ORIGIN=VARIABLE", requires = "browser", value_parser = login)]
+    pub(crate) http_credentials: Vec<String>,
+    /// Load cookies and the stored data of pages from this file at the start, in the form of
+    /// Playwright's storageState.
+    #[arg(long, value_name = "FILE", requires = "browser")]
+    #[serde(serialize_with = "flag_text::absolute_path")]
+    pub(crate) storage_state: Option<PathBuf>,
+    /// Write cookies and the stored data of visited pages to this file at the end, in the same form,
+    /// readable only by you. It can hold logins.
+    #[arg(long, value_name = "FILE", requires = "browser")]
+    #[serde(serialize_with = "flag_text::absolute_path")]
+    pub(crate) save_storage_state: Option<PathBuf>,
 }
 
 impl BrowserArguments {
+    /// The environment variables that the flags name, each with its flag.
+    pub(crate) fn secret_names(&self) -> Vec<(&'static str, String)> {
+        let logins = self.http_credentials.iter().filter_map(|login| {
+            let (_, variable) = login.rsplit_once('=')?;
+            Some(("--http-credentials", variable.to_owned()))
+        });
+        self.attach
+            .secret_names()
+            .into_iter()
+            .chain(logins)
+            .collect()
+    }
+
     /// Whether changes to the profile are kept.
     pub(crate) fn profile_use(&self) -> ProfileUse {
         if self.no_persist {
@@ -55,18 +103,68 @@ impl BrowserArguments {
     }
 
     /// What pages see instead of the browser's defaults.
-    pub(crate) fn emulation(&self) -> Emulation {
+    ///
+    /// # Errors
+    /// When the variable of a login has no login.
+    pub(crate) fn emulation(&self, secrets: &Secrets) -> Result<Emulation, String> {
+        let logins = self.http_credentials.iter();
+        let logins = logins.filter_map(|login| login.rsplit_once('='));
+        let credentials = logins
+            .map(|(origin, variable)| HttpCredentials::new(origin, secrets.get(variable)))
+            .collect::<Result<_, _>>()?;
+        let permissions = self.permission.iter();
+        let permissions = permissions.map(|name| Permission::parse(name));
         let scheme = self.color_scheme.as_deref();
         let schemes = [ColorScheme::Light, ColorScheme::Dark];
-        Emulation {
+        Ok(Emulation {
             locale: self.locale.clone(),
             timezone: self.timezone.clone(),
             user_agent: self.user_agent.clone(),
             color_scheme: schemes
                 .into_iter()
                 .find(|known| Some(known.name()) == scheme),
-        }
+            reduced_motion: self.reduced_motion.as_deref().map(|text| text == "reduce"),
+            geolocation: self.geolocation.as_deref().and_then(location),
+            permissions: permissions.collect::<Result<_, _>>()?,
+            is_mobile: self.mobile,
+            is_offline: self.offline,
+            credentials,
+        })
     }
+}
+
+/// Latitude, longitude and perhaps an accuracy.
+fn location(text: &str) -> Option<Geolocation> {
+    let numbers: Option<Vec<f64>> = text
+        .split(',')
+        .map(|part| part.trim().parse().ok())
+        .collect();
+    match numbers?.as_slice() {
+        [latitude, longitude] => Geolocation::new(*latitude, *longitude, 0.0),
+        [latitude, longitude, accuracy] => Geolocation::new(*latitude, *longitude, *accuracy),
+        _ => None,
+    }
+}
+
+fn location_text(text: &str) -> Result<String, String> {
+    let expected = "expected latitude (-90 to 90) and longitude (-180 to 180), such as 48.21,16.37";
+    location(text)
+        .map(|_| text.to_owned())
+        .ok_or_else(|| expected.to_owned())
+}
+
+fn permission_name(text: &str) -> Result<String, String> {
+    Permission::parse(text).map(|_| text.to_owned())
+}
+
+fn login(text: &str) -> Result<String, String> {
+    let (origin, variable) = text.rsplit_once('=').unwrap_or_default();
+    if !is_variable(variable) {
+        let expected = "expected an origin and the name of an environment variable, such as \
+                        https://example.com=EXAMPLE_LOGIN; the variable has user:password";
+        return Err(expected.to_owned());
+    }
+    HttpCredentials::new(origin, ":").map(|_| text.to_owned())
 }
 
 fn scale(text: &str) -> Result<f64, String> {
@@ -121,6 +219,22 @@ mod tests {
             ["", "a\nb", "é"]
                 .iter()
                 .all(|text| printable(text).is_err())
+        );
+        assert!(
+            ["48.2,16.4", "-48.2, -16.4, 5"]
+                .iter()
+                .all(|text| location_text(text).is_ok())
+        );
+        assert!(
+            ["91,0", "1", "a,b", "1,2,-3"]
+                .iter()
+                .all(|text| location_text(text).is_err())
+        );
+        assert!(login("https://h.example:8443=LOGIN").is_ok());
+        assert!(
+            ["https://h", "h=LOGIN", "https://h=user:pass"]
+                .iter()
+                .all(|text| login(text).is_err())
         );
     }
 }

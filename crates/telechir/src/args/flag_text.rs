@@ -1,7 +1,7 @@
 //! Values of flags as JSON: the text that the command line has for them, with absolute paths.
 
 use std::fmt::Display;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer, Serialize as _, Serializer, de::Error};
 
@@ -64,6 +64,19 @@ impl FlagText for telechir_shell::ContainerRuntime {
     }
 }
 
+impl FlagText for super::PolicyChoice {
+    fn to_text(&self) -> String {
+        match self {
+            Self::Shipped(policy) => policy.name().to_owned(),
+            Self::File(file) => absolute(file).display().to_string(),
+        }
+    }
+
+    fn of_text(text: &str) -> Result<Self, String> {
+        Self::parse(text)
+    }
+}
+
 impl FlagText for telechir_runtime::Format {
     fn to_text(&self) -> String {
         self.name().to_owned()
@@ -89,9 +102,10 @@ pub(super) fn absolute_path<S: Serializer>(
     path: &Option<PathBuf>,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    let absolute = path.as_deref().map(|path| {
-        let resolved = std::fs::canonicalize(path).or_else(|_| std::path::absolute(path));
-        resolved.unwrap_or_else(|_| path.to_owned())
-    });
-    absolute.serialize(serializer)
+    path.as_deref().map(absolute).serialize(serializer)
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    let resolved = std::fs::canonicalize(path).or_else(|_| std::path::absolute(path));
+    resolved.unwrap_or_else(|_| path.to_owned())
 }

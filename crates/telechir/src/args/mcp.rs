@@ -66,7 +66,7 @@ pub(crate) struct McpServerArguments {
     #[arg(long, value_name = "PROVIDER", value_parser = SERVICES.map(|service| service.name))]
     pub(crate) task_provider: Option<String>,
     /// Model for execute_computer_use [default: the provider's model for computer use].
-    #[arg(long, value_name = "MODEL")]
+    #[arg(long, value_name = "MODEL", value_parser = super::model_name)]
     pub(crate) task_model: Option<String>,
     #[command(flatten)]
     pub(crate) devices: DeviceArguments,

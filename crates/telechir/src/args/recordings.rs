@@ -1,4 +1,4 @@
-//! Flags of `recordings`.
+//! Flags of `recordings`, `report` and `audit`.
 
 use std::path::PathBuf;
 
@@ -35,4 +35,26 @@ pub(crate) struct PruneArguments {
     /// Print JSON instead of a table.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportArguments {
+    /// Folder of the recording, as given to --record.
+    pub(crate) recording: PathBuf,
+    /// The HTML file to write.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AuditCommand {
+    /// Verify the hash chain of a recording.
+    Verify {
+        /// Folder of the recording, as given to --record.
+        recording: PathBuf,
+        /// Hash printed by an earlier check: fail if the recording does not contain it, for example
+        /// because its end was cut off.
+        #[arg(long, value_name = "HASH")]
+        head: Option<String>,
+    },
 }

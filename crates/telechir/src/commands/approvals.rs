@@ -4,14 +4,18 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use serde::Serialize;
-use telechir_host::approvals::{ApprovalCode, CommandAnswer, OpenApproval, RememberedApproval};
+use telechir_host::approvals::{
+    AnswerScope, ApprovalCode, ChoiceFile, CommandAnswer, OpenApproval, RememberedApproval,
+    StandingChoice, StandingDecision,
+};
 use telechir_host::{HostClient, Probe, SessionName, SessionPaths, probe};
 use telechir_policy::Decision;
 
 use crate::approver::{Coverage, TerminalApprover};
 use crate::args::{ApprovalsCommand, ApproveArguments, DenyArguments};
+use crate::env;
 use crate::error::CliError;
-use crate::input::write_json;
+use crate::input::{write_json, write_text};
 use crate::session_host::{host_failure, paths};
 use crate::socket_folder::folder;
 
@@ -24,7 +28,12 @@ pub(crate) async fn approvals(command: ApprovalsCommand) -> Result<ExitCode, Cli
             json,
         } => show(&code, session.as_ref(), json).await,
         ApprovalsCommand::Remembered { session, json } => remembered(session.as_ref(), json).await,
-        ApprovalsCommand::Revoke { session, number } => revoke(&session, number).await,
+        ApprovalsCommand::Revoke {
+            number,
+            session: Some(session),
+            ..
+        } => revoke(&session, number).await,
+        ApprovalsCommand::Revoke { number, .. } => revoke_always(number),
     }
 }
 
@@ -34,10 +43,12 @@ pub(crate) async fn approve(arguments: ApproveArguments) -> Result<ExitCode, Cli
     if let Some(why) = &open.closed_to_commands {
         return Err(CliError::message(format!("not here: {why}")));
     }
-    let notes = [origin(&client, &open), effect(&open).to_owned()];
+    let notes = open.problem.iter().cloned();
+    let notes = notes.chain([origin(&client, &open), effect(&open).to_owned()]);
+    let notes: Vec<String> = notes.collect();
     let terminal = TerminalApprover::open();
     let answer = terminal
-        .ask(&open.question, Coverage::Session, &notes)
+        .ask(&open.question, Coverage::of(&open), &notes)
         .await
         .map_err(|e| CliError::message(format!("failed to use the terminal: {e}")))?;
     let Some(answer) = answer else {
@@ -50,7 +61,7 @@ pub(crate) async fn approve(arguments: ApproveArguments) -> Result<ExitCode, Cli
     let is_approval = matches!(answer.decision, Decision::Approve { .. });
     let answer = CommandAnswer {
         decision: answer.decision,
-        remembers: answer.remembers,
+        scope: answer.scope,
     };
     let answered = client.answer_approval(&open.code, answer).await;
     answered.map_err(host_failure)?;
@@ -66,7 +77,7 @@ pub(crate) async fn deny(arguments: DenyArguments) -> Result<ExitCode, CliError>
     let reason = format!("The user denied this: {because}.");
     let answer = CommandAnswer {
         decision: Decision::Deny { reason },
-        remembers: false,
+        scope: AnswerScope::Once,
     };
     let answered = client.answer_approval(&open.code, answer).await;
     answered.map_err(host_failure)?;
@@ -87,6 +98,15 @@ struct RememberedRow {
     session: String,
     #[serde(flatten)]
     remembered: RememberedApproval,
+}
+
+/// What is remembered, in the list.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Row {
+    Session(RememberedRow),
+    /// For all sessions.
+    Always(StandingChoice),
 }
 
 async fn list(session: Option<&SessionName>, json: bool) -> Result<ExitCode, CliError> {
@@ -150,21 +170,39 @@ async fn remembered(session: Option<&SessionName>, json: bool) -> Result<ExitCod
             remembered,
         }));
     }
+    let standing = match (session, choice_file()) {
+        (None, Some(file)) => file.choices().map_err(CliError::message)?,
+        _ => Vec::new(),
+    };
     if json {
-        write_json(&rows, true)?;
+        let rows = rows.into_iter().map(Row::Session);
+        let standing = standing.into_iter().map(Row::Always);
+        write_json(&rows.chain(standing).collect::<Vec<_>>(), true)?;
         return Ok(ExitCode::SUCCESS);
     }
-    if rows.is_empty() {
-        return report("no approvals for a session");
+    let lines = rows.iter().map(|row| {
+        let RememberedApproval { number, shape, by } = &row.remembered;
+        format!("{}  {number}  {shape}  ({by})", row.session)
+    });
+    let standing = standing.iter().map(standing_line);
+    let lines: Vec<String> = lines.chain(standing).collect();
+    match lines.is_empty() {
+        true => report("nothing is remembered"),
+        false => report(&lines.join("\n")),
     }
-    let lines: Vec<String> = rows
-        .iter()
-        .map(|row| {
-            let RememberedApproval { number, shape, by } = &row.remembered;
-            format!("{}  {number}  {shape}  ({by})", row.session)
-        })
-        .collect();
-    report(&lines.join("\n"))
+}
+
+fn standing_line(choice: &StandingChoice) -> String {
+    let StandingChoice {
+        number, shape, by, ..
+    } = choice;
+    let devices = &choice.devices;
+    match choice.decision {
+        StandingDecision::Allow => {
+            format!("all sessions with {devices}  {number}  allow {shape}  ({by})")
+        }
+        StandingDecision::Deny => format!("all sessions  {number}  deny {shape}  ({by})"),
+    }
 }
 
 async fn revoke(session: &SessionName, number: u64) -> Result<ExitCode, CliError> {
@@ -173,6 +211,21 @@ async fn revoke(session: &SessionName, number: u64) -> Result<ExitCode, CliError
         revoked.map_err(host_failure)?;
     }
     report("revoked")
+}
+
+fn revoke_always(number: u64) -> Result<ExitCode, CliError> {
+    let revoked = choice_file().map(|file| file.revoke(number));
+    match revoked.unwrap_or(Ok(false)).map_err(CliError::message)? {
+        true => report("revoked"),
+        false => Err(CliError::message(format!(
+            "no choice {number} for all sessions; run `telechir approvals remembered`"
+        ))),
+    }
+}
+
+/// The user's choices for all sessions; none without a home folder.
+fn choice_file() -> Option<ChoiceFile> {
+    env::choice_file().map(ChoiceFile::new)
 }
 
 /// The connections to all sessions, or to the one with this name.
@@ -253,10 +306,6 @@ fn effect(open: &OpenApproval) -> &'static str {
 
 /// Prints lines on stdout.
 fn report(text: &str) -> Result<ExitCode, CliError> {
-    match writeln!(io::stdout().lock(), "{text}") {
-        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
-            Err(CliError::message(format!("failed to write to stdout: {e}")))
-        }
-        _ => Ok(ExitCode::SUCCESS),
-    }
+    write_text(&format!("{text}\n"))?;
+    Ok(ExitCode::SUCCESS)
 }

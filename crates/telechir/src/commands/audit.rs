@@ -1,12 +1,12 @@
 //! `audit verify`: verifies the hash chain of a recording.
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use telechir_runtime::{verify, verify_since};
 
 use crate::args::AuditCommand;
 use crate::error::CliError;
+use crate::input::write_text;
 
 pub(crate) fn audit(command: &AuditCommand) -> Result<ExitCode, CliError> {
     let AuditCommand::Verify { recording, head } = command;
@@ -18,11 +18,9 @@ pub(crate) fn audit(command: &AuditCommand) -> Result<ExitCode, CliError> {
     if let Some(fault) = &verified.fault {
         return Err(CliError::message(format!("{folder}: {fault}")));
     }
-    writeln!(
-        std::io::stdout(),
-        "{folder}: {} events are unchanged since they were written; the last hash is {}",
-        verified.rows,
-        verified.head
-    )?;
+    write_text(&format!(
+        "{folder}: {} events are unchanged since they were written; the last hash is {}\n",
+        verified.rows, verified.head
+    ))?;
     Ok(ExitCode::SUCCESS)
 }

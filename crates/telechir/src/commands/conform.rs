@@ -1,5 +1,6 @@
 //! `conform`: decodes, encodes and round-trips a folder of test vectors; prints a table.
 
+mod sdk;
 mod wild;
 mod wild_table;
 

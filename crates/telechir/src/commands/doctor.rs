@@ -3,19 +3,21 @@
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
-use super::tools::capability_table;
-use crate::args::DoctorArguments;
+use super::tools::print_capabilities;
+use crate::args::{DoctorArguments, serve_flags};
 use crate::doctor::{self, Finding, MachineInfo, TextRenderer};
 use crate::env;
 use crate::error::CliError;
-use crate::input::{write_json, write_text};
+use crate::input::write_json;
 use crate::session::{self, Stopped};
 
 pub(crate) async fn doctor(arguments: DoctorArguments) -> Result<ExitCode, CliError> {
     if let Some(model) = &arguments.model {
-        write_text(&capability_table(model))?;
+        print_capabilities(model)?;
         return Ok(ExitCode::SUCCESS);
     }
+    let server = arguments.config.as_deref().map(serve_flags).transpose()?;
+    let is_server = server.is_some();
     let renderer = TextRenderer {
         colours: io::stdout().is_terminal() && env::colours(),
     };
@@ -29,15 +31,21 @@ pub(crate) async fn doctor(arguments: DoctorArguments) -> Result<ExitCode, CliEr
             print(&renderer.finding(finding));
         }
     };
-    let checked = session::until_stopped(doctor::check(machine, arguments.record, report)).await;
+    let check = async {
+        match server {
+            Some(flags) => doctor::check_server(machine, &flags, report).await,
+            None => doctor::check(machine, arguments.record, report).await,
+        }
+    };
+    let checked = session::until_stopped(check).await;
     let report = match checked {
         Ok(report) => report,
         Err(Stopped(signal)) => return Err(CliError::signal(signal)),
     };
-    if as_text {
-        print(&renderer.end(&report));
-    } else {
-        write_json(&report, true)?;
+    match as_text {
+        false => write_json(&report, true)?,
+        true if is_server => {}
+        true => print(&renderer.end(&report)),
     }
     Ok(if report.ready {
         ExitCode::SUCCESS

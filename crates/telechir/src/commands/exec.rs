@@ -1,17 +1,20 @@
 //! `exec`: executes the calls of one provider response and prints the provider's reply items.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use serde_json::{Value, json};
-use telechir_policy::Policy;
+use telechir_host::{ScreenshotsFor, SessionName};
+use telechir_policy::{Digest, Policy};
 use telechir_protocol::{AnsweredTurn, Content, FunctionCall, ModelTurn};
 use telechir_providers::Dialect;
 
 use crate::args::ExecArguments;
+use crate::call_approver::OneCall;
 use crate::error::CliError;
 use crate::input::{read_stdin, report_lines, write_json};
 use crate::session::{self, Stopped};
-use crate::session_host;
+use crate::session_host::{self, Caller, SessionCall};
 
 pub(crate) async fn exec(arguments: ExecArguments) -> Result<ExitCode, CliError> {
     // Invalid input is rejected before a device starts.
@@ -31,7 +34,7 @@ pub(crate) async fn exec(arguments: ExecArguments) -> Result<ExitCode, CliError>
     let answered = match &arguments.session {
         Some(name) => {
             let digest = arguments.safety.policy.is_some().then(|| policy.digest());
-            session_host::execute(&arguments, name, turn, digest).await?
+            session_host::execute(session_call(&arguments, name, digest), turn).await?
         }
         None => execute(&arguments, turn, policy).await?,
     };
@@ -45,6 +48,25 @@ pub(crate) async fn exec(arguments: ExecArguments) -> Result<ExitCode, CliError>
     }
     write_json(&reply.items, false)?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn session_call<'a>(
+    arguments: &'a ExecArguments,
+    name: &'a SessionName,
+    policy: Option<Digest>,
+) -> SessionCall<'a> {
+    SessionCall {
+        name,
+        caller: Caller {
+            devices: &arguments.devices,
+            safety: &arguments.safety,
+            idle_timeout: arguments.idle_timeout,
+            policy,
+        },
+        screenshots: ScreenshotsFor::Dialect(arguments.dialect.name().to_owned()),
+        queue_timeout: arguments.queue_timeout,
+        approval_wait: Duration::from_secs(arguments.approval_wait),
+    }
 }
 
 /// Users of these dialects have functions of their own beside the tools of the session.
@@ -73,7 +95,12 @@ async fn execute(
     policy: Policy,
 ) -> Result<AnsweredTurn, CliError> {
     let (devices, safety) = (&arguments.devices, &arguments.safety);
-    let mut open = session::open(devices, safety, policy, arguments.dialect, None).await?;
+    let caller = OneCall {
+        command: "exec",
+        wait: Duration::from_secs(arguments.approval_wait),
+    };
+    let dialect = arguments.dialect;
+    let mut open = session::open(devices, safety, policy, dialect, None, caller).await?;
     let work = async {
         if let Some(url) = devices.first_page() {
             open.navigate(url).await?;

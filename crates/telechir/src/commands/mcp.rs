@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use telechir_server::mcp::McpServer;
 use telechir_tools::{Capabilities, ToolCatalog, ToolSelection};
 
 use crate::args::McpServerArguments;
@@ -16,8 +17,8 @@ const MAX_COMMAND_SECONDS: u64 = 50;
 pub(crate) async fn mcp(arguments: McpServerArguments) -> Result<ExitCode, CliError> {
     let catalog = catalog(&arguments)?;
     let session = Arc::new(McpSession::new(arguments)?);
-    let served = telechir_server::mcp::serve_stdio(catalog, session, env!("CARGO_PKG_VERSION"));
-    served.await.map_err(CliError::message)?;
+    let server = McpServer::new(catalog, session, env!("CARGO_PKG_VERSION"));
+    server.serve_stdio().await.map_err(CliError::message)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -32,7 +33,7 @@ pub(crate) fn catalog(arguments: &McpServerArguments) -> Result<ToolCatalog, Cli
             "no device: pass --desktop, --browser or --shell, or several of them",
         ));
     }
-    devices.check_shell().map_err(CliError::usage)?;
+    devices.check().map_err(CliError::usage)?;
     if devices
         .command_timeout
         .is_some_and(|seconds| seconds > MAX_COMMAND_SECONDS)
@@ -43,7 +44,7 @@ pub(crate) fn catalog(arguments: &McpServerArguments) -> Result<ToolCatalog, Cli
         )));
     }
     let is_private = devices.desktop.as_deref().is_none_or(str::is_empty);
-    let is_private = is_private && devices.page.cdp.is_none();
+    let is_private = is_private && devices.page.attach.cdp.is_none();
     let has = Capabilities {
         desktop: devices.desktop.is_some(),
         browser: devices.browser.is_some(),

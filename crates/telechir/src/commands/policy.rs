@@ -1,30 +1,47 @@
-//! `policy`: checks a policy file, and makes sessions read theirs again.
+//! `policy`: shows, checks and tests policies, and makes sessions read theirs again.
 
-use std::io::{self, Write as _};
-use std::path::Path;
+mod verdict;
+
 use std::process::ExitCode;
 
 use telechir_host::{Probe, SessionName, SessionPaths, probe};
+use telechir_policy::ShippedPolicy;
 
-use crate::args::PolicyCommand;
+use crate::args::{PolicyChoice, PolicyCommand};
 use crate::error::CliError;
+use crate::input::write_text;
 use crate::session_host::{host_failure, paths};
 use crate::socket_folder::folder;
 
 pub(crate) async fn policy(command: PolicyCommand) -> Result<ExitCode, CliError> {
     match command {
         PolicyCommand::Check { file } => check(&file),
+        PolicyCommand::Show { name } => show(name),
+        PolicyCommand::Test(arguments) => verdict::test(&arguments),
         PolicyCommand::Reload { session } => reload(session).await,
     }
 }
 
-fn check(file: &Path) -> Result<ExitCode, CliError> {
-    crate::policy::read(file)?;
-    writeln!(
-        io::stdout(),
-        "{}: the policy is valid, and its examples are judged as expected",
-        file.display()
-    )?;
+fn check(choice: &PolicyChoice) -> Result<ExitCode, CliError> {
+    crate::policy::read(choice)?;
+    let name = match choice {
+        PolicyChoice::Shipped(policy) => policy.name().to_owned(),
+        PolicyChoice::File(file) => file.display().to_string(),
+    };
+    write_text(&format!(
+        "{name}: the policy is valid, and its examples are judged as expected\n"
+    ))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn show(policy: Option<ShippedPolicy>) -> Result<ExitCode, CliError> {
+    let text = match policy {
+        Some(policy) => policy.text().to_owned(),
+        None => ShippedPolicy::ALL
+            .map(|policy| format!("{:<14} {}\n", policy.name(), policy.summary()))
+            .concat(),
+    };
+    write_text(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -37,7 +54,7 @@ async fn reload(session: Option<SessionName>) -> Result<ExitCode, CliError> {
     for paths in sessions {
         let name = &paths.name;
         match (reload_one(&paths).await, &session) {
-            (Ok(Some(line)), _) => writeln!(io::stdout(), "{line}")?,
+            (Ok(Some(line)), _) => write_text(&format!("{line}\n"))?,
             (Ok(None), None) => {}
             (Ok(None), Some(_)) => {
                 return Err(CliError::message(format!(

@@ -1,108 +1,312 @@
-//! `run`: the agent loop, with its progress on the terminal.
+//! `run`: the agent loop. The model's last message goes to stdout, its progress to stderr.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
-use telechir_agent::{Agent, AgentSettings, ApiKey, Canceller, EndReason, RunReport};
-use telechir_providers::{Dialect, ImageLimit, RequestOptions, ToolOffer};
+use telechir_agent::{
+    Agent, AgentError, AgentSettings, ApiKey, Canceller, EndReason, ResumeMessage, RunReport,
+};
+use telechir_providers::{Dialect, RequestOptions, ToolOffer};
+use telechir_runtime::{
+    ActionEffect, DeviceKind, EventReader, JournalError, RecordedConversation, RecordedEntry,
+    SessionEvent,
+};
 
-use crate::args::RunArguments;
+use crate::args::{DeviceArguments, RunArguments, SafetyArguments};
+use crate::call_approver::OneCall;
 use crate::env::{self, ApiAccess};
-use crate::error::CliError;
+use crate::error::{CliError, chain};
+use crate::input::write_text;
+use crate::json_events::JsonEvents;
 use crate::progress::Progress;
+use crate::secrets::Secrets;
 use crate::service::{self, Service};
 use crate::session::{self, LiveSession, Stopped};
+use crate::system_prompt::{Machine, ProgramNetwork, SystemTexts};
 
-pub(crate) async fn run(arguments: RunArguments) -> Result<ExitCode, CliError> {
-    let devices = &arguments.devices;
-    if devices.is_empty() {
-        return Err(CliError::usage(
-            "no device: give --desktop, --browser, --shell or --editor",
-        ));
-    }
-    let service = service(&arguments.provider)?;
-    let access = env::access(service, arguments.base_url.clone()).map_err(CliError::usage)?;
-    let dialect = service
-        .dialect(arguments.dialect)
-        .map_err(CliError::usage)?;
+pub(crate) async fn run(mut arguments: RunArguments) -> Result<ExitCode, CliError> {
+    check(&arguments)?;
+    let recorded = recorded(&mut arguments)?;
+    let model = ModelChoice::of(&arguments, recorded.as_ref())?;
+    let texts = SystemTexts::read(&arguments.conversation)?;
     let policy = crate::policy::load(&arguments.safety)?;
+    let work = Work {
+        texts,
+        network: ProgramNetwork::of(&policy),
+        recorded,
+        arguments: &arguments,
+        model: &model,
+    };
     let (canceller, signal) = Canceller::new();
-    let agent = agent(dialect, access, arguments.max_steps)?.cancelled_by(signal);
+    let agent = model.agent(&arguments)?.cancelled_by(signal);
     let mut open = session::open(
-        devices,
+        &arguments.devices,
         &arguments.safety,
         policy,
-        dialect,
-        Some(&arguments.model),
+        model.dialect,
+        Some(&model.name),
+        OneCall {
+            command: "run",
+            wait: Duration::from_secs(arguments.approval_wait),
+        },
     )
     .await?;
     let progress = Progress::start(open.session.subscribe());
-    let outcome = session::until_stopped(work(&agent, &arguments, dialect, &mut open)).await;
+    let is_json = arguments.conversation.json;
+    let json = is_json.then(|| JsonEvents::start(open.session.subscribe()));
+    let events = open.session.subscribe();
+    let outcome = session::until_stopped(work.finish(&agent, &mut open)).await;
     canceller.cancel();
     let closed = open.close().await;
     progress.finish().await;
+    if let Some(json) = json {
+        json.finish().await;
+    }
     match outcome {
-        Err(Stopped(number)) => Err(CliError::signal(number)),
+        Err(Stopped(number)) => Err(interrupted(number, events).await),
         Ok(finished) => {
             let finished = finished?;
             closed?;
-            conclude(&finished)
+            conclude(&finished, is_json)
         }
     }
 }
 
-async fn work(
-    agent: &Agent,
-    arguments: &RunArguments,
+/// Rejects flags that cannot work before anything starts.
+fn check(arguments: &RunArguments) -> Result<(), CliError> {
+    if arguments.devices.is_empty() {
+        return Err(CliError::usage(
+            "no device: give --desktop, --browser, --shell or --editor",
+        ));
+    }
+    let is_blank = |text: &Option<String>| text.as_ref().is_some_and(|text| text.trim().is_empty());
+    if is_blank(&arguments.task) {
+        return Err(CliError::usage(
+            "the task is empty: write what the model should do, in quotes",
+        ));
+    }
+    if is_blank(&arguments.model) {
+        return Err(CliError::usage(
+            "--model is empty: expected the model's name, as the provider spells it",
+        ));
+    }
+    Ok(())
+}
+
+/// The conversation that `--resume` continues.
+fn recorded(arguments: &mut RunArguments) -> Result<Option<RecordedConversation>, CliError> {
+    let SafetyArguments { record, run, .. } = &mut arguments.safety;
+    let Some(folder) = record else {
+        return Ok(None);
+    };
+    if let Some(name) = &arguments.conversation.resume {
+        let recorded = RecordedConversation::read(&*folder, name)?;
+        *run = Some(name.clone());
+        return Ok(Some(recorded));
+    }
+    let Some(name) = run else {
+        return Ok(None);
+    };
+    match RecordedConversation::read(&*folder, name) {
+        Ok(_) => Err(CliError::usage(format!(
+            "--run {name}: the recording has this run already; continue it with --resume {name}, or \
+             choose another name"
+        ))),
+        Err(JournalError::NoConversation { .. } | JournalError::Absent { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The model and how it is reached.
+struct ModelChoice {
+    service: &'static Service,
     dialect: Dialect,
-    open: &mut LiveSession,
-) -> Result<RunReport, CliError> {
-    if let Some(url) = arguments.devices.first_page() {
-        open.navigate(url).await?;
-    }
-    let offer = ToolOffer {
-        tools: open.tools.clone(),
-        model: Some(arguments.model.clone()),
-    };
-    let (declaration, report) = dialect.declare(&offer)?;
-    for loss in &report.losses {
-        tracing::info!(
-            what = loss.what,
-            why = loss.why,
-            "the dialect cannot declare this tool option"
-        );
-    }
-    let opening = RequestOptions {
-        model: arguments.model.clone(),
-        system: None,
-        task: arguments.task.clone(),
-        declaration,
-        max_tokens: None,
-        images: ImageLimit::default(),
-    };
-    Ok(agent.run(opening, &mut open.session).await?)
+    name: String,
+    access: ApiAccess,
 }
 
-fn agent(dialect: Dialect, access: ApiAccess, max_steps: u32) -> Result<Agent, CliError> {
-    let key = ApiKey::new(&access.key)
-        .ok_or_else(|| CliError::usage(format!(
-            "the API key for {dialect} contains invalid characters (space or newline); set the variable again",
-            dialect = dialect.name()
-        )))?;
-    let mut settings = AgentSettings::new(dialect, key);
-    settings.base_url = Some(access.base_url);
-    settings.max_steps = max_steps;
-    Ok(Agent::new(settings)?)
+impl ModelChoice {
+    fn of(
+        arguments: &RunArguments,
+        recorded: Option<&RecordedConversation>,
+    ) -> Result<Self, CliError> {
+        let given = arguments.provider.clone();
+        let provider = given.or_else(|| recorded.map(|run| run.provider.clone()));
+        let provider = provider.unwrap_or_default();
+        let service = service::named(&provider)
+            .ok_or_else(|| CliError::usage(format!("unknown provider `{provider}`")))?;
+        let dialect = match recorded {
+            // Its responses are this dialect's JSON.
+            Some(run) => Some(run.dialect.parse::<Dialect>()?),
+            None => arguments.dialect,
+        };
+        let given = arguments.model.clone();
+        let name = given.or_else(|| recorded.map(|run| run.model.clone()));
+        Ok(Self {
+            service,
+            dialect: service.dialect(dialect).map_err(CliError::usage)?,
+            name: name.unwrap_or_default(),
+            access: env::access(service, arguments.base_url.clone()).map_err(CliError::usage)?,
+        })
+    }
+
+    fn agent(&self, arguments: &RunArguments) -> Result<Agent, CliError> {
+        let dialect = self.dialect.name();
+        let key = ApiKey::new(&self.access.key)
+            .ok_or_else(|| CliError::usage(format!(
+                "the API key for {dialect} contains invalid characters (space or newline); set the variable again"
+            )))?;
+        let mut settings = AgentSettings::new(self.dialect, key);
+        settings.base_url = Some(self.access.base_url.clone());
+        settings.max_steps = arguments.max_steps;
+        settings.provider = self.service.name.to_owned();
+        let names = arguments.devices.page.secret_names();
+        settings.secrets = Secrets::from_environment(names)?.values();
+        Agent::new(settings).map_err(|error| {
+            let from = self.access.from;
+            CliError::usage(format!("{from}: failed to {}", chain(&error)))
+        })
+    }
+
+    /// An error of the loop, with what the user can do about it.
+    fn explain(&self, error: &AgentError) -> CliError {
+        let status = if let AgentError::Refused { status, .. } = error {
+            *status
+        } else {
+            0
+        };
+        let hint = match status {
+            404 => format!(
+                "; check --model {} and the base URL ({})",
+                self.name, self.access.from
+            ),
+            401 | 403 => format!("; check {}", self.service.keys.join(" or ")),
+            _ => String::new(),
+        };
+        CliError::message(format!("failed to {}{hint}", chain(error)))
+    }
 }
 
-fn service(name: &str) -> Result<&'static Service, CliError> {
-    service::named(name).ok_or_else(|| CliError::usage(format!("unknown provider `{name}`")))
+/// What happens while the session is open.
+struct Work<'a> {
+    arguments: &'a RunArguments,
+    model: &'a ModelChoice,
+    texts: SystemTexts,
+    network: ProgramNetwork,
+    recorded: Option<RecordedConversation>,
+}
+
+impl Work<'_> {
+    async fn finish(self, agent: &Agent, open: &mut LiveSession) -> Result<RunReport, CliError> {
+        let devices = &self.arguments.devices;
+        if let Some(url) = devices.first_page() {
+            open.navigate(url).await?;
+        }
+        let model = self.model;
+        let offer = ToolOffer {
+            tools: open.tools.clone(),
+            model: Some(model.name.clone()),
+        };
+        let (declaration, report) = model.dialect.declare(&offer)?;
+        for loss in &report.losses {
+            tracing::info!(
+                what = loss.what,
+                why = loss.why,
+                "the dialect cannot declare this tool option"
+            );
+        }
+        let machine = Machine {
+            devices,
+            desktop: open.session.screenshot_size(DeviceKind::Desktop),
+            browser: open.session.screenshot_size(DeviceKind::Browser),
+            workspace: open.workspace(),
+            network: self.network,
+            tools: serde_json::to_string(&declaration.tools)?,
+        };
+        let task = self.arguments.task.clone();
+        let mut options = RequestOptions {
+            model: model.name.clone(),
+            declaration,
+            images: self.arguments.conversation.images(),
+            max_history_tokens: self.arguments.conversation.max_history_tokens,
+            ..RequestOptions::default()
+        };
+        let ended = match &self.recorded {
+            None => {
+                options.system = self.texts.instructions(&machine);
+                options.task = task.unwrap_or_default();
+                agent.run(options, &mut open.session).await
+            }
+            Some(recorded) => {
+                options.system.clone_from(&recorded.system);
+                options.task = first_message(recorded);
+                let note = note(devices);
+                let message = ResumeMessage { task, note };
+                let session = &mut open.session;
+                agent.resume(recorded, options, message, session).await
+            }
+        };
+        ended.map_err(|error| model.explain(&error))
+    }
+}
+
+fn first_message(recorded: &RecordedConversation) -> String {
+    match recorded.entries.first() {
+        Some(RecordedEntry::Message(text)) => text.clone(),
+        Some(RecordedEntry::Response(_)) | None => String::new(),
+    }
+}
+
+/// What a resumed model must know: its earlier devices are gone.
+fn note(devices: &DeviceArguments) -> String {
+    let files = match devices.workspace.is_some() {
+        true => "Files in the workspace are as they were left.",
+        false => "The workspace is new and empty.",
+    };
+    format!(
+        "[telechir was interrupted and continues this run. The session was started anew: programs, \
+         windows, pages and the shell's state are gone. {files} Look before you go on.]"
+    )
+}
+
+/// The message about a signal; names the action that it ended.
+async fn interrupted(number: u8, mut events: EventReader) -> CliError {
+    let mut last = None;
+    while let Some(event) = events.next().await {
+        if matches!(*event, SessionEvent::SessionClosed { .. }) {
+            break;
+        }
+        if let SessionEvent::ActionFinished {
+            summary,
+            effect: ActionEffect::Cancelled,
+            ms,
+            ..
+        } = &*event
+        {
+            last = Some(format!(
+                "stopped by a signal after {}.{} s of `{summary}`; keys were released and processes \
+                 ended",
+                ms / 1000,
+                ms % 1000 / 100
+            ));
+        }
+    }
+    match last {
+        Some(message) => CliError::stopped(number, message),
+        None => CliError::signal(number),
+    }
 }
 
 /// Success only if the model reports that the task is done.
-fn conclude(finished: &RunReport) -> Result<ExitCode, CliError> {
+fn conclude(finished: &RunReport, is_json: bool) -> Result<ExitCode, CliError> {
     let steps = finished.steps;
     let problem = match &finished.reason {
-        EndReason::Done => return Ok(ExitCode::SUCCESS),
+        EndReason::Done => {
+            if !is_json {
+                write_text(&format!("{}\n", finished.text.trim_end()))?;
+            }
+            return Ok(ExitCode::SUCCESS);
+        }
         EndReason::Refused { reason } => format!("the model refused: {reason}"),
         EndReason::MaxTokens => {
             "the model's response was cut off at its token limit; its calls were not executed"
@@ -111,9 +315,7 @@ fn conclude(finished: &RunReport) -> Result<ExitCode, CliError> {
         EndReason::ContextExceeded => {
             "the conversation exceeds the model's context window".to_owned()
         }
-        EndReason::StepLimit => {
-            format!("the model needs more than {steps} steps; raise --max-steps")
-        }
+        EndReason::StepLimit => "the model had not finished at the limit of --max-steps".to_owned(),
         EndReason::SafetyCheck { message } => {
             format!("the provider's safety check was not acknowledged: {message}")
         }

@@ -1,7 +1,8 @@
-//! `sessions`: lists and closes the sessions of `exec --session`.
+//! `sessions`: lists, extends and closes the sessions of `exec --session`.
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use serde::Serialize;
 use telechir_host::{
@@ -11,7 +12,7 @@ use telechir_host::{
 
 use crate::args::SessionsCommand;
 use crate::error::CliError;
-use crate::input::write_json;
+use crate::input::{write_json, write_text};
 use crate::session_host::{host_failure, paths};
 use crate::socket_folder::folder;
 
@@ -19,6 +20,7 @@ pub(crate) async fn sessions(command: SessionsCommand) -> Result<ExitCode, CliEr
     match command {
         SessionsCommand::List { json } => list(json).await,
         SessionsCommand::Close { name } => close(&name).await,
+        SessionsCommand::Extend { name, time } => extend(&name, time).await,
     }
 }
 
@@ -36,6 +38,8 @@ struct SessionRow {
     idle_seconds: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     idle_limit_seconds: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    closes_in_seconds: Option<u64>,
     waiting: usize,
 }
 
@@ -62,7 +66,7 @@ async fn list(json: bool) -> Result<ExitCode, CliError> {
     Ok(ExitCode::SUCCESS)
 }
 
-async fn close(name: &SessionName) -> Result<ExitCode, CliError> {
+pub(super) async fn close(name: &SessionName) -> Result<ExitCode, CliError> {
     let closed = HostClient::close_session(&paths(name)?).await;
     match closed.map_err(host_failure)? {
         ClosedSession::Closed => Ok(ExitCode::SUCCESS),
@@ -75,6 +79,18 @@ async fn close(name: &SessionName) -> Result<ExitCode, CliError> {
     }
 }
 
+async fn extend(name: &SessionName, time: Duration) -> Result<ExitCode, CliError> {
+    match probe(&paths(name)?).await.map_err(host_failure)? {
+        Probe::Alive(client) => client.extend(time).await.map_err(host_failure)?,
+        Probe::Dead | Probe::Changing | Probe::Nothing => {
+            return Err(CliError::message(format!(
+                "no session named {name}; run `telechir sessions list`"
+            )));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
 impl SessionRow {
     fn of(description: SessionDescription) -> Self {
         Self {
@@ -85,6 +101,7 @@ impl SessionRow {
             age_seconds: Some(description.age_seconds),
             idle_seconds: Some(description.idle_seconds),
             idle_limit_seconds: Some(description.idle_limit_seconds),
+            closes_in_seconds: description.closes_in_seconds,
             waiting: description.waiting,
         }
     }
@@ -98,6 +115,7 @@ impl SessionRow {
             age_seconds: None,
             idle_seconds: None,
             idle_limit_seconds: None,
+            closes_in_seconds: None,
             waiting: 0,
         }
     }
@@ -125,11 +143,7 @@ fn write_table(rows: &[SessionRow]) -> Result<(), CliError> {
             row.devices.join(", ")
         ));
     }
-    let written = io::stdout().lock().write_all(text.as_bytes());
-    match written {
-        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        other => other.map_err(|e| CliError::message(format!("failed to write to stdout: {e}"))),
-    }
+    write_text(&text)
 }
 
 /// A duration for display, rounded down to its unit.

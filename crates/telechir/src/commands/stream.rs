@@ -6,8 +6,11 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 use telechir_protocol::Content;
-use telechir_providers::{Dialect, Loss, ResponseStream, StreamedResponse, TranslationOptions};
+use telechir_providers::{
+    Dialect, Loss, Report, ResponseStream, StreamedResponse, TranslationOptions,
+};
 
+use super::translate::{WithoutOption, without_effect};
 use crate::error::CliError;
 use crate::input::{report_lines, write_bytes, write_json};
 
@@ -41,13 +44,43 @@ pub(super) fn translate(
     from: Dialect,
     to: Dialect,
     options: TranslationOptions,
+    others: &[WithoutOption],
 ) -> Result<ExitCode, CliError> {
     let mut stream = from.translate_stream(to, options)?;
-    each_piece(|bytes| write_bytes(&stream.push(bytes)?))?;
+    let (mut read, mut written) = (Vec::new(), Vec::new());
+    each_piece(|bytes| {
+        let events = stream.push(bytes)?;
+        if !others.is_empty() {
+            read.extend_from_slice(bytes);
+            written.extend_from_slice(&events);
+        }
+        write_bytes(&events)
+    })?;
     let (bytes, translated) = stream.finish()?;
     write_bytes(&bytes)?;
+    written.extend_from_slice(&bytes);
+    for other in others {
+        let without = translate_bytes(from, to, other.options.clone(), &read);
+        if without.is_ok_and(|without| without == (written.clone(), translated.report.clone())) {
+            report_lines(&[without_effect(&other.option)]);
+        }
+    }
     report_lines(&translated.report.losses);
     Ok(ExitCode::SUCCESS)
+}
+
+/// The events and the report of a complete stream.
+fn translate_bytes(
+    from: Dialect,
+    to: Dialect,
+    options: TranslationOptions,
+    read: &[u8],
+) -> Result<(Vec<u8>, Report), CliError> {
+    let mut stream = from.translate_stream(to, options)?;
+    let mut written = stream.push(read)?;
+    let (last, translated) = stream.finish()?;
+    written.extend(last);
+    Ok((written, translated.report))
 }
 
 /// Reads stdin in the pieces in which it arrives.

@@ -50,20 +50,26 @@ pub(crate) fn encode(arguments: &EncodeArguments) -> Result<ExitCode, CliError> 
 pub(crate) fn translate(arguments: &TranslateArguments) -> Result<ExitCode, CliError> {
     let options = translation_options(arguments)?;
     if arguments.stream {
-        return super::stream::translate(arguments.from, arguments.to, options);
+        let others = without_each(arguments, &options);
+        return super::stream::translate(arguments.from, arguments.to, options, &others);
     }
     if arguments.envelope {
         return translate_document(arguments, &options);
     }
     let (mut history, mut report) = arguments.from.decode_history(read_stdin()?)?;
-    if let Some(aside) = history.set_envelope_aside(arguments.to) {
-        report_lines(&[aside.note()]);
-    }
+    let aside = history.set_envelope_aside(arguments.to);
     if options.thinking == ThinkingTranslation::Text {
+        let losses = report.losses.len();
         history.thinking_to_text(arguments.to, &mut report);
+        if report.losses.len() == losses {
+            report_lines(&[without_effect(THINKING)]);
+        }
     }
     let (document, encoding) = arguments.to.encode_history(&history)?;
     report.absorb(encoding);
+    if let Some(aside) = aside {
+        report_lines(&aside.take_notes(&mut report));
+    }
     finish(&document, &report, arguments.strict)
 }
 
@@ -82,6 +88,14 @@ fn translate_document(
 ) -> Result<ExitCode, CliError> {
     let input = read_stdin()?;
     let translated = arguments.from.translate(arguments.to, &input, options)?;
+    for other in without_each(arguments, options) {
+        let without = arguments
+            .from
+            .translate(arguments.to, &input, &other.options);
+        if without.is_ok_and(|without| without == translated) {
+            report_lines(&[without_effect(&other.option)]);
+        }
+    }
     let headers = translated.headers.iter();
     let line = RequestLine {
         path: translated.path.as_deref(),
@@ -108,6 +122,59 @@ fn translation_options(arguments: &TranslateArguments) -> Result<TranslationOpti
     })
 }
 
+/// The option with which thinking becomes text.
+const THINKING: &str = "--thinking text";
+
+/// The options of a translation without one of those that were given.
+pub(super) struct WithoutOption {
+    /// The option that was left out, as it was given.
+    pub(super) option: String,
+    pub(super) options: TranslationOptions,
+}
+
+/// The options without each of those that were given, to see which have an effect.
+fn without_each(
+    arguments: &TranslateArguments,
+    options: &TranslationOptions,
+) -> Vec<WithoutOption> {
+    let mut all = Vec::new();
+    let mut add = |option: String, change: &dyn Fn(&mut TranslationOptions)| {
+        let mut options = options.clone();
+        change(&mut options);
+        all.push(WithoutOption { option, options });
+    };
+    if let Some(model) = &arguments.model {
+        add(format!("--model {model}"), &|options| options.model = None);
+    }
+    for (from, to) in &arguments.model_map {
+        add(format!("--model-map {from}={to}"), &|options| {
+            options.models.remove(from);
+        });
+    }
+    if let Some(file) = &arguments.model_map_file {
+        let option = format!("--model-map-file {}", file.display());
+        add(option, &|options| {
+            options.models = arguments.model_map.iter().cloned().collect();
+        });
+    }
+    if options.thinking == ThinkingTranslation::Text {
+        add(THINKING.to_owned(), &|options| {
+            options.thinking = ThinkingTranslation::Drop;
+        });
+    }
+    all
+}
+
+/// The line about an option that changed nothing.
+pub(super) fn without_effect(option: &str) -> Loss {
+    Loss {
+        what: format!("option `{option}`"),
+        location: "the command line".to_owned(),
+        why: "the translation of this document is the same without it".to_owned(),
+        preserved_as: None,
+    }
+}
+
 fn read_model_map(path: &Path) -> Result<BTreeMap<String, String>, CliError> {
     let problem = |cause: String| {
         let path = path.display();
@@ -116,7 +183,12 @@ fn read_model_map(path: &Path) -> Result<BTreeMap<String, String>, CliError> {
         ))
     };
     let bytes = std::fs::read(path).map_err(|error| problem(error.to_string()))?;
-    serde_json::from_slice(&bytes).map_err(|error| problem(error.to_string()))
+    let map: BTreeMap<String, String> =
+        serde_json::from_slice(&bytes).map_err(|error| problem(error.to_string()))?;
+    match map.iter().find(|(_, to)| to.trim().is_empty()) {
+        Some((from, _)) => Err(problem(format!("`{from}` becomes an empty name"))),
+        None => Ok(map),
+    }
 }
 
 /// Prints the document and its report; in strict mode a loss suppresses the document.

@@ -22,6 +22,7 @@ use crate::args::DeviceArguments;
 use crate::devices::{self, Devices};
 use crate::env;
 use crate::error::chain;
+use crate::secrets::Secrets;
 
 const SCREEN: &[&str] = &["Xvfb", "openbox", "bwrap"];
 const DESKTOP: &[&str] = &[
@@ -289,7 +290,14 @@ async fn start(flags: &[&str], programs: &[&str]) -> Result<(Devices, u128), Che
     let flags = DeviceFlags::try_parse_from(line)
         .map_err(|error| CheckFailure::broken(error.to_string()))?;
     let started = Instant::now();
-    match Devices::start(&flags.devices, &Policy::default_policy(), "telechir doctor").await {
+    match Devices::start(
+        &flags.devices,
+        &Policy::default_policy(),
+        &Secrets::default(),
+        "telechir doctor",
+    )
+    .await
+    {
         Ok(devices) => Ok((devices, started.elapsed().as_millis())),
         Err(failure) => {
             // The failure starts with the flag, which the check's name implies.

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 use telechir_policy::Verdict;
-use telechir_runtime::{ActionEffect, JournalRecord, RecordKind, SessionEvent};
+use telechir_protocol::{ActionKind, Size, UnsettledReason};
+use telechir_runtime::{ActionEffect, CallKind, JournalRecord, RecordKind, SessionEvent};
 
 /// One run of a recording.
 #[derive(Debug, Default)]
@@ -17,12 +18,21 @@ pub(super) struct RecordedRun {
     pub(super) end: Option<String>,
     pub(super) entries: Vec<RunEntry>,
     /// The calls that [`RunEntry::Call`] refers to.
-    pub(super) calls: Vec<RecordedCall>,
+    pub(super) calls: Vec<ReportedCall>,
 }
 
 /// An entry of the page, in order.
 #[derive(Debug)]
 pub(super) enum RunEntry {
+    /// A task that a model was given, with the time in milliseconds since 1970.
+    Task {
+        text: String,
+        model: String,
+        resumed: bool,
+        at_ms: i64,
+    },
+    /// The end of a task.
+    TaskEnd { reason: String, steps: u32 },
     /// The model's response to one request.
     CallStep {
         number: u64,
@@ -39,8 +49,15 @@ pub(super) enum RunEntry {
 
 /// A call with its verdict, steps, screenshots and result.
 #[derive(Debug, Default)]
-pub(super) struct RecordedCall {
+pub(super) struct ReportedCall {
     pub(super) id: String,
+    pub(super) at_ms: i64,
+    /// The device of its steps; `none` if no step was started and none is named.
+    pub(super) device: Option<&'static str>,
+    /// The picture that the model saw of each device before the call.
+    pub(super) before: HashMap<&'static str, Shot>,
+    /// The pictures taken for its result.
+    pub(super) shots: Vec<Shot>,
     pub(super) call: Option<Value>,
     pub(super) verdict: Option<Verdict>,
     pub(super) rule: String,
@@ -50,6 +67,15 @@ pub(super) struct RecordedCall {
     pub(super) answer: Option<Value>,
     pub(super) failure: Option<String>,
     pub(super) ms: Option<u64>,
+}
+
+/// A picture that the model received.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Shot {
+    pub(super) blob: String,
+    pub(super) size: Size,
+    pub(super) settled: bool,
+    pub(super) unsettled: Option<UnsettledReason>,
 }
 
 /// One action of a call.
@@ -81,6 +107,9 @@ pub(super) fn runs(records: &[JournalRecord]) -> Vec<RecordedRun> {
             runs.push(RunBuilder {
                 run,
                 calls: HashMap::new(),
+                latest: HashMap::new(),
+                shows_part: false,
+                at_ms: record.at_ms,
             });
             runs.len() - 1
         });
@@ -93,11 +122,17 @@ struct RunBuilder {
     run: RecordedRun,
     /// Index of each call of the current turn.
     calls: HashMap<String, usize>,
+    /// The latest picture of each complete screen.
+    latest: HashMap<&'static str, Shot>,
+    /// Whether the last step captures a part of the screen, to which no later point refers.
+    shows_part: bool,
+    /// Time of the present row in milliseconds since 1970.
+    at_ms: i64,
 }
 
 impl RunBuilder {
     fn add(&mut self, record: &JournalRecord) {
-        self.run.ended_ms = record.at_ms;
+        (self.run.ended_ms, self.at_ms) = (record.at_ms, record.at_ms);
         match record.kind {
             RecordKind::Event => {
                 if let Ok(event) = serde_json::from_value(record.body.clone()) {
@@ -106,7 +141,7 @@ impl RunBuilder {
             }
             RecordKind::Call => self.call_of(&record.body).call = Some(record.body.clone()),
             RecordKind::Answer => self.call_of(&record.body).answer = Some(record.body.clone()),
-            RecordKind::Intent | RecordKind::Outcome => {}
+            RecordKind::Intent | RecordKind::Outcome | RecordKind::Conversation => {}
         }
     }
 
@@ -134,6 +169,23 @@ impl RunBuilder {
                     .entries
                     .push(RunEntry::CallStep { number, ms, tokens });
             }
+            SessionEvent::TaskStarted {
+                task: text,
+                model,
+                resumed,
+                ..
+            } => {
+                let at_ms = self.at_ms;
+                self.run.entries.push(RunEntry::Task {
+                    text,
+                    model,
+                    resumed,
+                    at_ms,
+                });
+            }
+            SessionEvent::TaskEnded { reason, steps, .. } => {
+                self.run.entries.push(RunEntry::TaskEnd { reason, steps });
+            }
             SessionEvent::AssistantMessage { text } => {
                 self.run.entries.push(RunEntry::Message(text))
             }
@@ -143,6 +195,12 @@ impl RunBuilder {
             }
             SessionEvent::PolicyReloaded { policy } => {
                 self.note(format!("the policy was reloaded ({policy})"));
+            }
+            SessionEvent::ControlTaken { by } => self.note(format!("{by} took control")),
+            SessionEvent::ControlGivenBack { by, ms, inputs } => {
+                self.note(format!(
+                    "{by} gave control back after {ms} ms and {inputs} inputs"
+                ));
             }
             SessionEvent::ContentTrusted { .. } => {
                 self.note("the user trusts what was read so far".to_owned());
@@ -174,7 +232,37 @@ impl RunBuilder {
                     "{device}: no access to {host}{port}: {reason} ({rule})"
                 ));
             }
-            SessionEvent::CallReceived { call_id, .. } => _ = self.call(call_id.as_str()),
+            SessionEvent::CallReceived { call_id, kind, .. } => {
+                let before = self.latest.clone();
+                let device = match kind {
+                    CallKind::Shell => Some("shell"),
+                    CallKind::Edit => Some("editor"),
+                    CallKind::Computer | CallKind::Function => None,
+                };
+                let call = self.call(call_id.as_str());
+                call.before = before;
+                call.device = call.device.or(device);
+            }
+            SessionEvent::ScreenshotTaken {
+                call_id,
+                device,
+                blob,
+                size,
+                settled,
+                unsettled,
+                ..
+            } => {
+                let shot = Shot {
+                    blob,
+                    size,
+                    settled,
+                    unsettled,
+                };
+                if !self.shows_part {
+                    self.latest.insert(device.name(), shot.clone());
+                }
+                self.call(call_id.as_str()).shots.push(shot);
+            }
             SessionEvent::CallJudged {
                 call_id,
                 verdict,
@@ -203,10 +291,12 @@ impl RunBuilder {
                 call_id,
                 step,
                 device,
+                kind,
                 summary,
                 verdict,
-                ..
             } => {
+                self.shows_part = kind.is_some_and(is_part);
+                self.call(call_id.as_str()).device = Some(device.name());
                 self.step(
                     call_id.as_str(),
                     CallStep::started(step, device.name(), summary, verdict),
@@ -248,7 +338,6 @@ impl RunBuilder {
             }
             SessionEvent::TurnCompleted { .. }
             | SessionEvent::ConnectionJudged { .. }
-            | SessionEvent::ScreenshotTaken { .. }
             | SessionEvent::RequestSent { .. }
             | SessionEvent::EventsDropped { .. } => {}
         }
@@ -265,7 +354,7 @@ impl RunBuilder {
         self.run.entries.push(RunEntry::Note(text));
     }
 
-    fn call_of(&mut self, body: &Value) -> &mut RecordedCall {
+    fn call_of(&mut self, body: &Value) -> &mut ReportedCall {
         let id = body
             .get("call_id")
             .and_then(Value::as_str)
@@ -274,13 +363,14 @@ impl RunBuilder {
         self.call(&id)
     }
 
-    fn call(&mut self, id: &str) -> &mut RecordedCall {
-        let run = &mut self.run;
+    fn call(&mut self, id: &str) -> &mut ReportedCall {
+        let (run, at_ms) = (&mut self.run, self.at_ms);
         let index = *self.calls.entry(id.to_owned()).or_insert_with(|| {
             run.entries.push(RunEntry::Call(run.calls.len()));
-            run.calls.push(RecordedCall {
+            run.calls.push(ReportedCall {
                 id: id.to_owned(),
-                ..RecordedCall::default()
+                at_ms,
+                ..ReportedCall::default()
             });
             run.calls.len() - 1
         });
@@ -301,6 +391,16 @@ impl CallStep {
             ms: None,
         }
     }
+}
+
+fn is_part(kind: ActionKind) -> bool {
+    matches!(
+        kind,
+        ActionKind::Zoom
+            | ActionKind::CaptureWindow
+            | ActionKind::CaptureMonitor
+            | ActionKind::CaptureElement
+    )
 }
 
 fn answered(approved: bool, reason: Option<String>, origin: &str) -> String {

@@ -1,12 +1,18 @@
 //! Writes the page from top to bottom.
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+use std::time::{Duration, SystemTime};
+
 use serde_json::Value;
+use telechir_policy::Verdict;
+use telechir_protocol::{Size, UnsettledReason};
 use telechir_runtime::{ActionEffect, Verified};
 
-use super::gather::{CallStep, RecordedCall, RecordedRun, RunEntry};
+use super::gather::{CallStep, RecordedRun, ReportedCall, RunEntry, Shot};
 use super::html::Html;
+use super::marks;
+use super::screenshots::{LayeredScreenshot, ReadBlob, ReportScreenshots};
+
+const DEVICES: [&str; 4] = ["desktop", "browser", "shell", "editor"];
 
 /// The policy forbids the browser to load or run anything.
 const HEAD: &str = concat!(
@@ -14,25 +20,66 @@ const HEAD: &str = concat!(
     "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; style-src 'unsafe-inline'\">",
     "<meta name=\"viewport\" content=\"width=device-width\"><title>telechir recording</title>\n<style>",
     include_str!("style.css"),
-    "</style></head><body>\n<h1>telechir recording</h1>\n",
+    "</style>\n",
 );
 
-type Screenshots<'a> = &'a dyn Fn(&str) -> Option<Vec<u8>>;
-
-/// Renders the page; `screenshots` returns the bytes of a digest.
-pub(super) fn write(
-    runs: &[RecordedRun],
-    verified: &Verified,
-    screenshots: Screenshots<'_>,
-) -> String {
+/// Renders the page; `read` returns the bytes of a digest.
+pub(super) fn write(runs: &[RecordedRun], verified: &Verified, read: ReadBlob<'_>) -> String {
+    let mut body = Html::default();
+    let mut screenshots = ReportScreenshots::new(read);
+    chain(&mut body, verified);
+    filters(&mut body, runs);
+    for run in runs {
+        write_run(&mut body, run, &mut screenshots);
+    }
     let mut html = Html::default();
     html.raw(HEAD);
-    chain(&mut html, verified);
-    for run in runs {
-        write_run(&mut html, run, screenshots);
-    }
-    html.raw("</body></html>\n");
+    screenshots.write_images(&mut html);
+    html.raw("</head><body>\n<h1>telechir recording</h1>\n")
+        .append(body)
+        .raw("</body></html>\n");
     html.into_string()
+}
+
+/// Checkboxes for the devices and verdicts of the recording; the style sheet hides the calls.
+fn filters(html: &mut Html, runs: &[RecordedRun]) {
+    let calls = || runs.iter().flat_map(|run| &run.calls);
+    html.raw("<form class=\"filters\">Show: ");
+    for device in DEVICES {
+        if calls().any(|call| device_of(call) == device) {
+            html.filter("on", device);
+        }
+    }
+    html.raw("<span></span> ");
+    for verdict in [
+        Verdict::Allow,
+        Verdict::Sandbox,
+        Verdict::Ask,
+        Verdict::Deny,
+    ] {
+        if calls().any(|call| call.verdict == Some(verdict)) {
+            html.filter("was", verdict.name());
+        }
+    }
+    html.raw("</form>\n");
+}
+
+/// The device of a call for the filters.
+fn device_of(call: &ReportedCall) -> &'static str {
+    let member = |name: &str| call.call.as_ref().and_then(|call| call[name].as_str());
+    let is_screen = member("type") == Some("computer_call");
+    let named = || {
+        let target = member("target");
+        DEVICES.into_iter().find(|device| Some(*device) == target)
+    };
+    // The first screen is the default of a call that names none.
+    let seen = || {
+        let seen = DEVICES
+            .into_iter()
+            .find(|device| call.before.contains_key(device));
+        seen.filter(|_| is_screen)
+    };
+    call.device.or_else(named).or_else(seen).unwrap_or("none")
 }
 
 fn chain(html: &mut Html, verified: &Verified) {
@@ -54,7 +101,7 @@ fn chain(html: &mut Html, verified: &Verified) {
     }
 }
 
-fn write_run(html: &mut Html, run: &RecordedRun, screenshots: Screenshots<'_>) {
+fn write_run(html: &mut Html, run: &RecordedRun, screenshots: &mut ReportScreenshots<'_>) {
     html.element("h2", "", &format!("Session {}", run.name));
     let seconds = (run.ended_ms - run.opened_ms) / 1000;
     let end = run
@@ -65,13 +112,21 @@ fn write_run(html: &mut Html, run: &RecordedRun, screenshots: Screenshots<'_>) {
     let (actions, failed) = steps.fold((0, 0), |(all, failed), step| {
         (all + 1, failed + usize::from(step.failure.is_some()))
     });
+    let shots = || run.calls.iter().flat_map(|call| &call.shots);
+    let unsettled = shots().filter(|shot| !shot.settled).count();
     html.raw("<table><tbody>");
     for (name, value) in [
+        ("Started", date(run.opened_ms)),
+        ("Ended", date(run.ended_ms)),
         ("Devices", run.devices.join(", ")),
         ("Policy", run.policy.clone()),
         (
             "Length",
             format!("{seconds} s, {actions} actions, {failed} failed"),
+        ),
+        (
+            "Screenshots",
+            format!("{}, {unsettled} not settled", shots().count()),
         ),
         ("End", end.to_owned()),
     ] {
@@ -93,6 +148,21 @@ fn write_run(html: &mut Html, run: &RecordedRun, screenshots: Screenshots<'_>) {
                     &format!("model response after {ms} ms{tokens}"),
                 );
             }
+            RunEntry::Task {
+                text,
+                model,
+                resumed,
+                at_ms,
+            } => {
+                let how = if *resumed { "Task, continued" } else { "Task" };
+                html.element("h2", "", how)
+                    .element("p", "task", text)
+                    .element("p", "meta", &format!("{model}, {}", date(*at_ms)));
+            }
+            RunEntry::TaskEnd { reason, steps } => {
+                let text = format!("The task ended after {steps} steps: {reason}");
+                html.element("p", "meta", &text);
+            }
             RunEntry::Message(text) => _ = html.element("p", "message", text),
             RunEntry::Note(text) => _ = html.element("p", "note", text),
             RunEntry::Call(index) => write_call(html, &run.calls[*index], screenshots),
@@ -100,9 +170,11 @@ fn write_run(html: &mut Html, run: &RecordedRun, screenshots: Screenshots<'_>) {
     }
 }
 
-fn write_call(html: &mut Html, call: &RecordedCall, screenshots: Screenshots<'_>) {
-    html.raw("<article>")
-        .element("div", "meta", &format!("call {}{}", call.id, took(call.ms)));
+fn write_call(html: &mut Html, call: &ReportedCall, screenshots: &mut ReportScreenshots<'_>) {
+    let device = device_of(call);
+    let about = format!("call {}, {}{}", call.id, date(call.at_ms), took(call.ms));
+    html.article(device, call.verdict.map_or("none", Verdict::name))
+        .element("div", "meta", &about);
     if let Some(verdict) = call.verdict {
         html.raw("<div>Verdict: ")
             .element("strong", verdict.name(), verdict.name());
@@ -122,8 +194,9 @@ fn write_call(html: &mut Html, call: &RecordedCall, screenshots: Screenshots<'_>
     if let Some(failure) = &call.failure {
         html.element("div", "failed", failure);
     }
+    write_aim(html, call, device, screenshots);
     if let Some(answer) = &call.answer {
-        write_answer(html, answer, screenshots);
+        write_answer(html, answer, call, screenshots);
     }
     if let Some(content) = &call.call {
         html.raw("<details><summary>The call as received</summary>")
@@ -165,7 +238,56 @@ fn took(ms: Option<u64>) -> String {
     ms.map(|ms| format!(", {ms} ms")).unwrap_or_default()
 }
 
-fn write_answer(html: &mut Html, answer: &Value, screenshots: Screenshots<'_>) {
+/// The screenshot that the model saw before the call, with the places where its actions pointed.
+fn write_aim(
+    html: &mut Html,
+    call: &ReportedCall,
+    device: &str,
+    screenshots: &mut ReportScreenshots<'_>,
+) {
+    let (Some(content), Some(shot)) = (&call.call, call.before.get(device)) else {
+        return;
+    };
+    let marks = marks::of_call(content, shot.size);
+    if marks.is_empty() {
+        return;
+    }
+    if let Some(screenshot) = screenshots.screenshot(&shot.blob) {
+        open_shot(html, &screenshot, Some(shot));
+        html.marks(shot.size, &marks);
+        html.close_shot("", "before: where the actions pointed");
+    }
+}
+
+/// Opens a screenshot with its layers, at the size in which the model received it.
+fn open_shot(html: &mut Html, screenshot: &LayeredScreenshot, shot: Option<&Shot>) {
+    let size = screenshot.size.or_else(|| shot.map(|shot| shot.size));
+    html.open_shot(size.unwrap_or(Size::new(1280, 800)));
+    screenshot.write_layers(html);
+}
+
+fn caption(shot: Option<&Shot>) -> (&'static str, String) {
+    let sent = "after: screenshot sent to the model";
+    let Some(shot) = shot.filter(|shot| !shot.settled) else {
+        return ("", sent.to_owned());
+    };
+    let why = match shot.unsettled {
+        Some(UnsettledReason::StillChanging) => "it was still changing",
+        Some(UnsettledReason::Animated) => "a region keeps changing",
+        Some(UnsettledReason::Busy) => "programs were busy",
+        Some(UnsettledReason::TimerPending) => "a program had a timer pending",
+        Some(UnsettledReason::Loading) => "a page was loading",
+        None => "unknown why",
+    };
+    ("ask", format!("{sent}; the screen had not settled: {why}"))
+}
+
+fn write_answer(
+    html: &mut Html,
+    answer: &Value,
+    call: &ReportedCall,
+    screenshots: &mut ReportScreenshots<'_>,
+) {
     for text in texts(answer) {
         html.element("pre", "", &text);
     }
@@ -173,9 +295,12 @@ fn write_answer(html: &mut Html, answer: &Value, screenshots: Screenshots<'_>) {
     find_blobs(answer, &mut digests);
     digests.dedup();
     for digest in digests {
-        match screenshots(&digest) {
-            Some(bytes) => {
-                _ = html.screenshot(&STANDARD.encode(bytes), "screenshot sent to the model")
+        let shot = call.shots.iter().find(|shot| shot.blob == digest);
+        match screenshots.screenshot(&digest) {
+            Some(screenshot) => {
+                let (class, caption) = caption(shot);
+                open_shot(html, &screenshot, shot);
+                html.close_shot(class, &caption);
             }
             None => {
                 _ = html.element(
@@ -221,6 +346,12 @@ fn find_blobs(value: &Value, digests: &mut Vec<String>) {
         Value::Object(members) => members.values().for_each(|item| find_blobs(item, digests)),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
+}
+
+/// A time in milliseconds since 1970.
+fn date(at_ms: i64) -> String {
+    let since = Duration::from_millis(at_ms.unsigned_abs());
+    httpdate::fmt_http_date(SystemTime::UNIX_EPOCH + since)
 }
 
 fn pretty(value: &Value) -> String {

@@ -18,12 +18,22 @@ fn run_with_answer(command: &str, answer: &str) -> (String, Value) {
 /// Types each answer once its prompt is on the screen. The workspace is a named one, so commands need
 /// approval.
 fn run_with_answers(command: &str, answers: &[(&str, &str)]) -> (String, Value) {
+    run_all_with_answers(&[command], answers)
+}
+
+/// The same for a response with a call for each command.
+fn run_all_with_answers(commands: &[&str], answers: &[(&str, &str)]) -> (String, Value) {
     require(Component::Sandbox);
     let telechir = Telechir::new();
     fs::create_dir(telechir.folder().join("work")).expect("the workspace");
+    let calls = commands.iter().zip(1..).map(|(command, number)| {
+        let id = format!("toolu_{number}");
+        json!({"type": "tool_use", "id": id, "name": "bash", "input": {"command": command}})
+    });
+    let calls: Vec<_> = calls.collect();
     let response = json!({
         "type": "message", "role": "assistant", "model": "m", "stop_reason": "tool_use",
-        "content": [{"type": "tool_use", "id": "toolu_1", "name": "bash", "input": {"command": command}}],
+        "content": calls,
     });
     fs::write(telechir.folder().join("in.json"), response.to_string()).expect("the input");
     let line = format!(
@@ -82,10 +92,31 @@ fn a_yes_executes_the_call() {
 }
 
 #[test]
+fn an_answer_for_the_session_counts_for_the_calls_of_its_shape_in_the_response() {
+    let commands = ["touch made", "touch made", "touch made other"];
+    let prompt = "[y/N]";
+    let (output, reply) = run_all_with_answers(&commands, &[(prompt, "s\n"), (prompt, "n\n")]);
+    let failed: Vec<_> = (0..3).map(|call| reply[call]["is_error"] == true).collect();
+    assert_eq!(failed, [false, false, true], "{output}");
+    assert_eq!(output.matches(prompt).count(), 2, "{output}");
+}
+
+#[test]
 fn any_other_answer_denies_the_call() {
-    for answer in ["n\n", "\n", "yess\n", "\u{4}"] {
+    for answer in ["n\n", "\n", "\u{4}"] {
         let (_, reply) = run_with_answer("touch made", answer);
         assert_eq!(reply[0]["is_error"], true, "{answer:?}: {reply}");
+    }
+}
+
+#[test]
+fn an_unclear_answer_is_requested_again() {
+    let prompt = "[y/N]";
+    for (second, is_error) in [("n\n", true), ("y\n", false)] {
+        let answers = [(prompt, "yess\n"), (prompt, second)];
+        let (output, reply) = run_with_answers("touch made", &answers);
+        assert!(output.contains("Not answered"), "{output}");
+        assert_eq!(reply[0]["is_error"] == true, is_error, "{reply}");
     }
 }
 
@@ -114,7 +145,12 @@ fn a_command_that_does_not_fit_cannot_be_approved_before_all_of_it_was_shown() {
     assert!(output.contains("v shows all of it"), "{output}");
     assert_eq!(reply[0]["is_error"], true);
     let more = "Enter shows more";
-    let opened = [(unseen, "v\n"), (more, "\n"), ("[y/N]", "y\n")];
+    let opened = [
+        (unseen, "v\n"),
+        (more, "\n"),
+        (more, "\n"),
+        ("[y/N]", "y\n"),
+    ];
     let (output, reply) = run_with_answers(&command, &opened);
     assert!(output.matches("echo filler").count() > 40, "{output}");
     assert!(reply[0]["content"].to_string().contains("end"), "{reply}");

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
+use telechir_host::approvals::UnsandboxedDevices;
 use telechir_testkit::assert_eventually_blocking;
 use telechir_testkit::gate::{Component, require};
 
@@ -143,6 +144,18 @@ impl Approvals {
         reply[0].clone()
     }
 
+    /// The results of several calls of one turn.
+    pub(crate) fn results(&self, session: &str, calls: &[Value]) -> Value {
+        let mut call = self.call(session, &[], "true");
+        let input = self.file("call.json");
+        fs::write(&input, response(calls)).expect("input");
+        call.stdin(fs::File::open(&input).expect("input"));
+        let output = call.output().expect("a run");
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{stderr}");
+        serde_json::from_slice(&output.stdout).expect("JSON on stdout")
+    }
+
     /// Starts a session with a shell under the policy.
     pub(crate) fn start(&self, session: &str, shell: &str, more: &[&str]) {
         require(Component::Sandbox);
@@ -179,6 +192,11 @@ impl Drop for Approvals {
 
 /// Runs a line in `script` and types `answer` once a prompt ends with `] `.
 pub(crate) fn typed(script: &mut Command, folder: &Path, line: &str, answer: &str) -> String {
+    typed_in_turn(script, folder, line, &[answer])
+}
+
+/// Types one answer after the other, each at a prompt of its own.
+fn typed_in_turn(script: &mut Command, folder: &Path, line: &str, answers: &[&str]) -> String {
     let mut child = script
         .args(["--quiet", "--return", "--command", line, "/dev/null"])
         .current_dir(folder)
@@ -188,15 +206,18 @@ pub(crate) fn typed(script: &mut Command, folder: &Path, line: &str, answer: &st
         .expect("script runs");
     let mut keyboard = child.stdin.take().expect("a pipe");
     let mut screen = child.stdout.take().expect("a pipe");
-    let (mut output, mut byte) = (Vec::new(), [0]);
-    while !String::from_utf8_lossy(&output).contains("/N] ") {
-        if screen.read(&mut byte).expect("the terminal") == 0 {
-            break;
+    let (mut output, mut byte, mut seen) = (Vec::new(), [0], 0);
+    for answer in answers {
+        while !String::from_utf8_lossy(&output[seen..]).contains("/N] ") {
+            if screen.read(&mut byte).expect("the terminal") == 0 {
+                break;
+            }
+            output.extend_from_slice(&byte);
         }
-        output.extend_from_slice(&byte);
+        seen = output.len();
+        // Without a prompt the program has ended.
+        let _ended = keyboard.write_all(answer.as_bytes());
     }
-    // Without a prompt the program has ended.
-    let _ended = keyboard.write_all(answer.as_bytes());
     screen.read_to_end(&mut output).expect("the terminal");
     let _status = child.wait().expect("script ends");
     String::from_utf8_lossy(&output).into_owned()
@@ -205,9 +226,13 @@ pub(crate) fn typed(script: &mut Command, folder: &Path, line: &str, answer: &st
 fn bash(command: &str) -> String {
     let call =
         json!({"type": "tool_use", "id": "toolu_1", "name": "bash", "input": {"command": command}});
+    response(&[call])
+}
+
+fn response(calls: &[Value]) -> String {
     let response = json!({
         "type": "message", "role": "assistant", "model": "m", "stop_reason": "tool_use",
-        "content": [call],
+        "content": calls,
     });
     response.to_string()
 }
@@ -222,6 +247,102 @@ fn finished(call: Child) -> Value {
     let output = call.wait_with_output().expect("the call ends");
     let reply: Value = serde_json::from_slice(&output.stdout).expect("JSON on stdout");
     reply[0].clone()
+}
+
+/// Runs a call at a terminal with these variables. Returns what the terminal shows, and the result.
+fn called_at_terminal(
+    approvals: &Approvals,
+    variables: &[(&str, &str)],
+    command: &str,
+    answers: &[&str],
+) -> (String, Value) {
+    called_with(approvals, "--session a", variables, command, answers)
+}
+
+/// As `called_at_terminal`, with these flags.
+fn called_with(
+    approvals: &Approvals,
+    flags: &str,
+    variables: &[(&str, &str)],
+    command: &str,
+    answers: &[&str],
+) -> (String, Value) {
+    let (input, output) = (approvals.file("call.json"), approvals.file("out.json"));
+    fs::write(&input, bash(command)).expect("input");
+    let line = format!(
+        "{} exec --dialect anthropic-messages {flags} < {} > {}",
+        env!("CARGO_BIN_EXE_telechir"),
+        input.display(),
+        output.display()
+    );
+    let mut script = Command::new("/usr/bin/script");
+    approvals
+        .prepare(&mut script)
+        .envs(variables.iter().copied());
+    let folder = approvals.telechir.folder();
+    let screen = typed_in_turn(&mut script, folder, &line, answers);
+    let reply = fs::read_to_string(output).expect("a reply");
+    let reply: Value = serde_json::from_str(&reply).expect("JSON");
+    (screen, reply[0].clone())
+}
+
+#[test]
+fn an_answer_that_does_not_count_is_explained_and_requested_again() {
+    let approvals = Approvals::new();
+    let policy = format!("{POLICY}\n[approval]\nmin_answer_ms = 60000\n");
+    fs::write(approvals.file("policy.toml"), policy).expect("a policy file");
+    approvals.start("a", "--shell", &[]);
+    let (screen, result) = called_at_terminal(&approvals, &[], "touch made", &["y\n", "n\n"]);
+    assert!(screen.contains("does not count"), "{screen}");
+    assert!(screen.contains("at least 60000 ms"), "{screen}");
+    assert_eq!(screen.matches("Allow it once?").count(), 2, "{screen}");
+    assert_eq!(result["is_error"], true, "{result}");
+    let text = result["content"].to_string();
+    assert!(text.contains("denied this at the terminal"), "{text}");
+    approvals.close("a");
+}
+
+#[test]
+fn a_caller_that_may_not_answer_is_referred_to_another_terminal() {
+    let approvals = Approvals::new();
+    approvals.start("a", "--shell", &[]);
+    let devices = UnsandboxedDevices::of(&approvals.file("run/telechir")).expect("a folder");
+    let _driven = devices.show_display(":4711").expect("a device");
+    let on_display = [("DISPLAY", ":4711")];
+    let (screen, result) = called_at_terminal(&approvals, &on_display, "touch made", &["y\n"]);
+    assert!(screen.contains("could type this answer"), "{screen}");
+    let code = approvals.code();
+    assert!(
+        screen.contains(&format!("telechir approve {code}")),
+        "{screen}"
+    );
+    // It does not wait for the end of the question.
+    assert_eq!(result["is_error"], true, "{result}");
+    let approved = approvals.approve(&code, "y\n");
+    assert!(approved.contains("approved"), "{approved}");
+    approvals.close("a");
+}
+
+#[test]
+fn a_terminal_on_a_driven_display_does_not_answer_a_call_without_a_session() {
+    let approvals = Approvals::new();
+    // The folder of sockets exists with the first session.
+    approvals.start("a", "--shell", &[]);
+    let devices = UnsandboxedDevices::of(&approvals.file("run/telechir")).expect("a folder");
+    let flags = format!(
+        "--shell --policy={}",
+        approvals.file("policy.toml").display()
+    );
+    let on_display = [("DISPLAY", ":4712")];
+    let call = || called_with(&approvals, &flags, &on_display, "touch made", &["y\n"]);
+    let driven = devices.show_display(":4712").expect("a device");
+    let (screen, result) = call();
+    assert!(screen.contains("could type this answer"), "{screen}");
+    assert_eq!(result["is_error"], true, "{result}");
+    drop(driven);
+    let (_, result) = call();
+    assert_runs(&result);
+    approvals.close("a");
 }
 
 #[test]
@@ -328,6 +449,153 @@ fn an_approval_for_the_session_is_listed_and_revoked() {
     let result = approvals.result("a", &[], "touch made");
     assert_eq!(result["is_error"], true, "{result}");
     approvals.close("a");
+}
+
+/// Starts a call with devices of its own, without a terminal.
+fn started_alone(approvals: &Approvals, more: &[&str], command: &str) -> Child {
+    require(Component::Sandbox);
+    let input = approvals.file("call.json");
+    fs::write(&input, bash(command)).expect("input");
+    let policy = format!("--policy={}", approvals.file("policy.toml").display());
+    let mut arguments = vec![
+        "exec",
+        "--dialect",
+        "anthropic-messages",
+        "--shell",
+        &policy,
+    ];
+    arguments.extend(more);
+    let mut call = approvals.command(&arguments);
+    call.stdin(fs::File::open(&input).expect("input"));
+    call.spawn().expect("the binary starts")
+}
+
+#[test]
+fn a_call_without_a_session_is_answered_from_another_terminal() {
+    let approvals = Approvals::new();
+    let waiting = ["--approval-wait=50"];
+    let call = started_alone(&approvals, &waiting, "touch made");
+    let code = approvals.code();
+    let open = &approvals.list()[0];
+    assert_eq!(open["session"], format!("exec-{}", call.id()));
+    let screen = approvals.approve(&code, "y\n");
+    assert!(screen.contains("approved"), "{screen}");
+    assert_runs(&finished(call));
+
+    let call = started_alone(&approvals, &waiting, "touch made");
+    let code = approvals.code();
+    let denied = approvals.run(&["deny", &code, "--because", "Not now."]);
+    assert_eq!(denied.code, Some(0), "{denied:?}");
+    let result = finished(call);
+    assert!(
+        result["content"].to_string().contains("Not now."),
+        "{result}"
+    );
+
+    // Whoever closes it ends the call, which closes its devices.
+    let mut call = started_alone(&approvals, &waiting, "touch made");
+    approvals.code();
+    approvals.close(&format!("exec-{}", call.id()));
+    assert_eq!(call.wait().expect("an end").code(), Some(143));
+    assert!(approvals.list().is_empty());
+    approvals.telechir.assert_nothing_left();
+    let left: Vec<_> = fs::read_dir(approvals.file("run/telechir"))
+        .expect("the folder")
+        .flatten()
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn a_call_that_nobody_can_answer_is_denied_at_once() {
+    let approvals = Approvals::new();
+    let call = started_alone(&approvals, &[], "touch made");
+    let output = call.wait_with_output().expect("the call ends");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(!stderr.contains("telechir approve"), "{stderr}");
+    let reply = String::from_utf8_lossy(&output.stdout);
+    assert!(reply.contains("no terminal to prompt on"), "{reply}");
+}
+
+#[test]
+fn a_choice_counts_in_all_sessions_until_it_is_revoked() {
+    let approvals = Approvals::new();
+    approvals.start("a", "--shell", &[]);
+    let code = approvals.park("a", "touch made");
+    let screen = approvals.approve(&code, "a\n");
+    assert!(
+        screen.contains("in all sessions with these devices: touch made"),
+        "{screen}"
+    );
+    assert_runs(&approvals.result("a", &[], "touch made"));
+    let code = approvals.park("a", "touch never");
+    let screen = approvals.approve(&code, "d\n");
+    assert!(screen.contains("denied"), "{screen}");
+    approvals.close("a");
+
+    approvals.start("b", "--shell", &[]);
+    assert_runs(&approvals.result("b", &[], "touch made"));
+    let denied = approvals.result("b", &[], "touch never");
+    assert!(
+        denied["content"].to_string().contains("in all sessions"),
+        "{denied}"
+    );
+    assert!(approvals.list().is_empty(), "nobody was asked");
+    let remembered = approvals.run(&["approvals", "remembered", "--json"]).json();
+    let decisions = [&remembered[0]["decision"], &remembered[1]["decision"]];
+    assert_eq!(decisions, [&json!("allow"), &json!("deny")]);
+    assert_eq!(remembered[0]["devices"], "--shell=sandbox");
+    let file = approvals.file(".telechir/choices.json");
+    let mode = fs::metadata(&file).expect("a file").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+
+    // What it could deny is unknown while it is broken, so everything asks.
+    let contents = fs::read(&file).expect("a file");
+    fs::write(&file, "{").expect("a file");
+    let name = file.display().to_string();
+    approvals
+        .run(&["approvals", "remembered"])
+        .fails(1, &[&name]);
+    let code = approvals.park("b", "touch made");
+    let screen = approvals.approve(&code, "y\n");
+    assert!(screen.contains(&name), "{screen}");
+    assert_runs(&approvals.result("b", &[], "touch made"));
+    fs::write(&file, contents).expect("a file");
+    assert_runs(&approvals.result("b", &[], "touch made"));
+
+    for number in ["1", "2"] {
+        let revoked = approvals.run(&["approvals", "revoke", "--always", number]);
+        assert_eq!(revoked.code, Some(0), "{revoked:?}");
+    }
+    let again = ["approvals", "revoke", "--always", "1"];
+    approvals.run(&again).fails(1, &["no choice 1"]);
+    let result = approvals.result("b", &[], "touch made");
+    assert_eq!(result["is_error"], true, "{result}");
+    approvals.close("b");
+}
+
+#[test]
+fn a_choice_permits_neither_what_the_policy_denies_nor_what_other_devices_do() {
+    let approvals = Approvals::new();
+    approvals.start("a", "--shell", &[]);
+    let code = approvals.park("a", "touch made");
+    approvals.approve(&code, "a\n");
+    approvals.close("a");
+    let workspace = approvals.file("work");
+    fs::create_dir(&workspace).expect("a folder");
+    let named = format!("--workspace={}", workspace.display());
+    approvals.start("b", "--shell", &[&named]);
+    let result = approvals.result("b", &[], "touch made");
+    assert_eq!(result["is_error"], true, "another workspace: {result}");
+    approvals.close("b");
+    let policy = POLICY.replace("'ask'", "'deny'");
+    fs::write(approvals.file("policy.toml"), policy).expect("a policy file");
+    approvals.start("c", "--shell", &[]);
+    let result = approvals.result("c", &[], "touch made");
+    let text = result["content"].to_string();
+    assert!(text.contains("New files are asked about."), "{text}");
+    assert!(approvals.list().is_empty(), "it is denied: {text}");
+    approvals.close("c");
 }
 
 #[test]

@@ -9,9 +9,11 @@ use serde_json::{Value, json};
 use telechir_process::is_root;
 use telechir_testkit::assert_eventually_blocking;
 use telechir_testkit::gate::{Component, require};
+use telechir_testkit::gateway::{Gateway, HEADER, TOKEN};
 
 use crate::exec::{anthropic, member};
 use crate::network::page;
+use crate::passwords::holding;
 use crate::telechir::{Ran, Telechir};
 
 /// A Chromium that telechir did not start, and a telechir to attach to it.
@@ -19,6 +21,8 @@ struct AttachedFixture {
     telechir: Telechir,
     chromium: Child,
     address: String,
+    /// The URL of its socket.
+    socket: String,
     url: String,
     _profile: tempfile::TempDir,
 }
@@ -43,13 +47,18 @@ impl AttachedFixture {
         }
         let mut chromium = command.spawn().expect("the program starts");
         let mut stderr_lines = BufReader::new(chromium.stderr.take().expect("a pipe")).lines();
-        let address = loop {
+        let socket = loop {
             let line = stderr_lines.next().expect("a line").expect("text");
-            if let Some((_, socket)) = line.split_once("DevTools listening on ws://") {
-                let host = socket.split('/').next().expect("a host");
-                break format!("http://{host}");
+            if let Some((_, socket)) = line.split_once("DevTools listening on ") {
+                break socket.to_owned();
             }
         };
+        let address = socket.replacen("ws", "http", 1);
+        let address = address
+            .split("/devtools")
+            .next()
+            .expect("a host")
+            .to_owned();
         // Keep reading, or Chromium would block on a full pipe.
         std::thread::spawn(move || stderr_lines.for_each(drop));
         let port = page("<title>ours</title><p>hello".to_owned());
@@ -57,6 +66,7 @@ impl AttachedFixture {
             telechir,
             chromium,
             address,
+            socket,
             url: format!("http://127.0.0.1:{port}/"),
             _profile: profile,
         }
@@ -70,12 +80,17 @@ impl AttachedFixture {
 
     /// Clicks on the page, under a policy with these rules in addition to one for the page.
     fn click(&self, rules: &str, more: &[&str]) -> Ran {
+        self.click_at(&self.address, rules, more)
+    }
+
+    /// As `click`, in the browser at this address.
+    fn click_at(&self, address: &str, rules: &str, more: &[&str]) -> Ran {
         let policy = self.telechir.folder().join("policy.toml");
         let page = "[[url]]\nhost = ['127.0.0.1']\nverdict = 'allow'\nreason = 'A test.'\n";
         fs::write(&policy, format!("{page}{rules}")).expect("a policy");
         let policy = format!("--policy={}", policy.display());
         let browser = format!("--browser={}", self.url);
-        let cdp = format!("--cdp={}", self.address);
+        let cdp = format!("--cdp={address}");
         let exec = ["exec", "--dialect", "anthropic-messages"];
         let arguments = [&exec[..], &[&browser, &cdp, &policy], more].concat();
         let click = json!({ "target": { "type": "coordinate", "x": 10, "y": 10 } });
@@ -83,7 +98,9 @@ impl AttachedFixture {
             member("toolu_1", "browser", "left_click", click),
             member("toolu_2", "browser", "get_page_text", json!({})),
         ];
-        Ran::of(&mut self.command(&arguments), &anthropic(&calls))
+        let mut command = self.command(&arguments);
+        command.env("CDP_TOKEN", TOKEN).env("CDP_KEY", HEADER.1);
+        Ran::of(&mut command, &anthropic(&calls))
     }
 
     /// Number of pages that the attached Chromium lists.
@@ -149,4 +166,73 @@ fn a_killed_session_leaves_no_tab_and_a_lost_browser_is_reported() {
         "{output:?}"
     );
     Ran::of(&mut fixture.command(&["sessions", "close", "other"]), "");
+}
+
+#[test]
+fn the_token_and_the_headers_of_a_gateway_are_in_no_output_and_no_file() {
+    let fixture = AttachedFixture::new();
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let gateway = runtime.block_on(Gateway::start(&fixture.socket));
+    let gateway = gateway.expect("a gateway");
+    let address = gateway.url("ws").replace(TOKEN, "${CDP_TOKEN}");
+    let header = format!("--cdp-header={}=CDP_KEY", HEADER.0);
+    let record = fixture.telechir.folder().join("record");
+    let recorded = format!("--record={}", record.display());
+    let flags = [header.as_str(), &recorded, "-vv"];
+    let session = [&flags[..], &["--session=canary"]].concat();
+    let mut outputs = String::new();
+    for flags in [&flags[..], &session] {
+        let ran = fixture.click_at(&address, ALLOW_ACTIONS, flags);
+        let answers = ran.json();
+        assert!(answers[1].to_string().contains("hello"), "{answers}");
+        outputs += &(ran.stdout + &ran.stderr);
+    }
+    let listed = Ran::of(&mut fixture.command(&["sessions", "list", "--json"]), "");
+    outputs += &listed.stdout;
+    for line in fixture.telechir.command_lines() {
+        outputs += &line;
+    }
+    Ran::of(&mut fixture.command(&["sessions", "close", "canary"]), "");
+    // An error of the gateway repeats what it was sent.
+    let wrong = fixture.click_at(&gateway.url("ws"), ALLOW_ACTIONS, &[]);
+    wrong.fails(1, &["401"]);
+    let unset = fixture.click_at("ws://h/?t=${CDP_UNSET}", "", &[]);
+    unset.fails(2, &["--cdp", "CDP_UNSET is not set"]);
+    outputs += &wrong.stderr;
+    for secret in [TOKEN, HEADER.1] {
+        assert!(!outputs.contains(secret), "{secret} is in {outputs}");
+        let (mut found, mut count) = (Vec::new(), 0);
+        holding(
+            fixture.telechir.folder(),
+            secret.as_bytes(),
+            &mut found,
+            &mut count,
+        );
+        assert!(count > 0, "nothing was recorded");
+        assert_eq!(found, Vec::<String>::new(), "{secret}");
+    }
+}
+
+#[test]
+fn a_dedicated_browser_needs_no_approval_and_an_owners_tab_does() {
+    let fixture = AttachedFixture::new();
+    let dedicated = fixture.click("", &["--cdp-dedicated"]);
+    let answers = dedicated.json();
+    assert!(answers[1].to_string().contains("hello"), "{answers}");
+    assert_eq!(fixture.pages(), 1, "its first page was used");
+    let owned = fixture.click("", &["--cdp-tab=active"]);
+    assert!(owned.stderr.contains("the user's own"), "{}", owned.stderr);
+    let owned = fixture.click(ALLOW_ACTIONS, &["--cdp-tab=active"]);
+    assert!(owned.json()[1].to_string().contains("hello"), "{owned:?}");
+    assert_eq!(fixture.pages(), 1);
+}
+
+#[test]
+fn flags_that_an_attached_browser_cannot_have_are_one_error() {
+    let fixture = AttachedFixture::new();
+    fixture
+        .click(ALLOW_ACTIONS, &["--downloads"])
+        .fails(2, &["--downloads", "own machine"]);
+    let unset = fixture.click("", &["--cdp-header=X-Key=NOT_SET_HERE"]);
+    unset.fails(2, &["--cdp-header", "NOT_SET_HERE is not set"]);
 }

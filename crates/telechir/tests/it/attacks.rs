@@ -5,4 +5,5 @@ mod first_page;
 mod folders;
 mod host_environment;
 mod modes;
+mod terminal;
 mod workspace;

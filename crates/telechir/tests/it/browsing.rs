@@ -2,6 +2,7 @@
 //! it received.
 
 mod anthropic;
+mod flows;
 mod functions;
 mod google;
 mod marks;

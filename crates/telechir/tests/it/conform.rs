@@ -126,3 +126,40 @@ fn a_folder_without_documents_of_providers_fails() {
         run.stderr
     );
 }
+
+/// A request of Anthropic's with a call and its result.
+const REQUEST: &str = r#"{"model": "claude-opus-5", "max_tokens": 9, "messages": [
+    {"role": "user", "content": "How warm is the greenhouse?"},
+    {"role": "assistant", "content": [
+        {"type": "tool_use", "id": "toolu_1", "name": "read_thermometer", "input": {"room": 4}}]},
+    {"role": "user", "content": [
+        {"type": "tool_result", "tool_use_id": "toolu_1", "content": "It has 31 degrees."}]}]}"#;
+
+#[test]
+fn the_types_of_the_sdks_validate_translations_if_they_are_installed() {
+    let telechir = Telechir::new();
+    let folder = telechir.folder().join("wild");
+    fs::create_dir_all(&folder).expect("a folder");
+    fs::write(folder.join("request.json"), REQUEST).expect("a request");
+    let folder = folder.to_string_lossy().into_owned();
+    let project = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let installed = project.join("../../target/sdk");
+    let installed = installed.to_string_lossy().into_owned();
+    assert!(
+        Path::new(&installed).join("check/check.py").exists(),
+        "the SDKs are not installed: run scripts/sdk.sh, as `make test` does"
+    );
+    let run = telechir.run(
+        &["conform", "--wild", &folder, "--json", "--sdk", &installed],
+        "",
+    );
+    let summary: serde_json::Value = serde_json::from_str(&run.stdout).expect("JSON");
+    assert_eq!(summary["sdk_types"], "installed");
+    assert_eq!(summary["findings"], serde_json::json!([]));
+    assert_eq!(run.code, Some(0));
+    let nowhere = telechir.folder().join("nowhere");
+    let nowhere = nowhere.to_string_lossy().into_owned();
+    let run = telechir.run(&["conform", "--wild", &folder, "--sdk", &nowhere], "");
+    assert!(run.stdout.contains("missing"), "{}", run.stdout);
+    assert_eq!(run.code, Some(0), "{}", run.stdout);
+}

@@ -3,7 +3,7 @@
 
 mod batch;
 mod desktop;
-mod draw;
+pub(crate) mod draw;
 mod reported;
 mod strike;
 mod victim;
@@ -71,7 +71,7 @@ fn index(seen: &BatchState) -> usize {
 }
 
 /// The number in an environment variable, which long runs set.
-fn number(name: &str) -> Option<u64> {
+pub(crate) fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 

@@ -1,23 +1,27 @@
 //! `mcp`: whole runs of the binary by messages of the protocol, in both of its eras.
 
+mod answered_elsewhere;
 mod bad_input;
 mod clients;
 mod conformance;
 mod ends;
 mod flows;
+mod repeated;
 mod start;
+mod workspaces;
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Child, ChildStdin, ChildStdout};
+use std::rc::Rc;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Map, Value, json};
 use telechir_testkit::assert_eventually_blocking;
 use telechir_testkit::gate::{Component, require};
 
-use crate::telechir::Telechir;
+use crate::telechir::{Ran, Telechir};
 
 /// The version without a handshake: each request has its metadata.
 pub(crate) const MODERN: &str = "2026-07-28";
@@ -26,7 +30,7 @@ pub(crate) const LEGACY: &str = "2025-11-25";
 
 /// A client of a running server.
 pub(crate) struct Client {
-    pub(crate) telechir: Telechir,
+    pub(crate) telechir: Rc<Telechir>,
     pub(crate) server: Child,
     stdin: Option<ChildStdin>,
     stdout: BufReader<ChildStdout>,
@@ -52,10 +56,24 @@ impl Client {
         let runtime = telechir.folder().join("run");
         fs::create_dir(&runtime).expect("a folder");
         fs::set_permissions(&runtime, fs::Permissions::from_mode(0o700)).expect("permissions");
+        Self::start_in(Rc::new(telechir), version, flags, variables)
+    }
+
+    /// Starts another server with these flags, of the same user.
+    pub(crate) fn another(&self, flags: &[&str]) -> Self {
+        Self::start_in(Rc::clone(&self.telechir), self.version, flags, &[])
+    }
+
+    fn start_in(
+        telechir: Rc<Telechir>,
+        version: &'static str,
+        flags: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Self {
         let mut arguments = vec!["mcp"];
         arguments.extend(flags);
         let mut command = telechir.command(&arguments);
-        command.env("XDG_RUNTIME_DIR", &runtime);
+        command.env("XDG_RUNTIME_DIR", telechir.folder().join("run"));
         command.envs(variables.iter().copied());
         let mut server = command.spawn().expect("the binary starts");
         let stdin = server.stdin.take();
@@ -101,6 +119,33 @@ impl Client {
             .read_line(&mut line)
             .expect("a server that writes");
         serde_json::from_str(&line).expect("a message")
+    }
+
+    /// The answer to this request; others are skipped.
+    pub(crate) fn receive_answer(&mut self, id: u64) -> Value {
+        loop {
+            let message = self.receive();
+            if message["id"] == id {
+                return message;
+            }
+        }
+    }
+
+    /// Runs another command of the binary, which finds the sessions of this server.
+    pub(crate) fn telechir_command(&self, arguments: &[&str]) -> Ran {
+        let mut command = self.telechir.command(arguments);
+        Ran::of(
+            command.env("XDG_RUNTIME_DIR", self.telechir.folder().join("run")),
+            "",
+        )
+    }
+
+    /// Kills the host of this server's session.
+    pub(crate) fn kill_host(&self) {
+        let list = self.telechir_command(&["sessions", "list", "--json"]);
+        let host = list.json()[0]["pid"].as_i64().expect("a pid");
+        let host = i32::try_from(host).ok().and_then(Pid::from_raw);
+        kill_process(host.expect("a pid"), Signal::KILL).expect("a running host");
     }
 
     pub(crate) fn send_request(&mut self, method: &str, mut params: Value) {
@@ -255,15 +300,21 @@ fn wrong_arguments_are_named_and_nothing_is_executed() {
     client.leave();
 }
 
-/// A policy under which every command is asked about.
-fn asking(folder: &std::path::Path) -> String {
+/// A policy under which every command is asked about, with more in its rule.
+fn asking_with(folder: &std::path::Path, more: &str) -> String {
     let file = folder.join("ask.toml");
-    fs::write(
-        &file,
-        "[[shell]]\nverdict = \"ask\"\nreason = \"Every command.\"\n",
-    )
-    .expect("a policy file");
+    let rule = format!("[[shell]]\nverdict = \"ask\"\nreason = \"Every command.\"\n{more}\n");
+    fs::write(&file, rule).expect("a policy file");
     format!("--policy={}", file.display())
+}
+
+fn asking(folder: &std::path::Path) -> String {
+    asking_with(folder, "")
+}
+
+/// A policy under which every command is asked about at a terminal.
+fn asking_at_terminal(folder: &std::path::Path) -> String {
+    asking_with(folder, "approve = \"terminal\"")
 }
 
 #[test]
@@ -353,11 +404,7 @@ fn a_client_with_a_handshake_gets_a_request() {
 fn a_rule_for_the_terminal_never_reaches_a_client() {
     require(Component::Sandbox);
     let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("terminal.toml");
-    let rule =
-        "[[shell]]\nverdict = \"ask\"\nreason = \"Every command.\"\napprove = \"terminal\"\n";
-    fs::write(&file, rule).expect("a policy file");
-    let policy = format!("--policy={}", file.display());
+    let policy = asking_at_terminal(folder.path());
     let mut client = Client::start(MODERN, &[&policy, "--approval-wait=1"]);
     let denied = client.run("echo hi");
     assert_eq!(denied["status"], "denied", "{denied}");
@@ -417,4 +464,25 @@ fn a_client_that_leaves_or_a_server_that_is_killed_ends_the_session() {
         client.server.wait().expect("an exit status");
         client.telechir.assert_nothing_left();
     }
+}
+
+#[test]
+fn a_call_of_another_server_in_the_same_run_is_no_repetition() {
+    require(Component::Sandbox);
+    let command = "echo one >> count; cat count";
+    let recording = tempfile::tempdir().expect("a folder");
+    let record = format!("--record={}", recording.path().join("r").display());
+    let mut first = Client::start(MODERN, &["--session=a", &record, "--run=r"]);
+    assert_eq!(first.run(command)["stdout"], "one\n");
+    let runtime = first.telechir.folder().join("run");
+    let runtime = runtime.to_str().expect("a path").to_owned();
+    let folder = [("XDG_RUNTIME_DIR", runtime.as_str())];
+    let mut second = Client::start_with(MODERN, &["--shell", "--session=a"], &folder);
+    assert_eq!(second.run(command)["stdout"], "one\none\n");
+    second.leave();
+    let mut close = first.telechir.command(&["sessions", "close", "a"]);
+    close.env("XDG_RUNTIME_DIR", &runtime);
+    let closed = close.status().expect("the binary starts");
+    assert!(closed.success(), "{closed}");
+    first.leave();
 }

@@ -41,7 +41,7 @@ fn response(dialect: &str) -> Value {
 }
 
 /// Collects the files below a folder that contain these bytes.
-fn holding(folder: &Path, bytes: &[u8], found: &mut Vec<String>, count: &mut usize) {
+pub(crate) fn holding(folder: &Path, bytes: &[u8], found: &mut Vec<String>, count: &mut usize) {
     for entry in fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();
         if path.is_dir() {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
+use telechir_testkit::assert_eventually_blocking;
 
 use crate::sessions::SessionFixture;
 use crate::telechir::Ran;
@@ -133,15 +134,15 @@ fn a_recording_in_use_is_never_removed() {
     let recordings = Recordings::new(&["old"]);
     let live = format!("--record={}", recordings.path("live").display());
     recordings.sessions.start_shell("a", &[&live]);
-    recordings.set_age("live", 400);
-    let rows = recordings.run(&["list"]);
-    assert_eq!(
-        (&rows[0]["in_use"], Recordings::names(&rows)),
-        (
-            &Value::Bool(true),
-            vec!["live".to_owned(), "old".to_owned()]
-        )
+    // What the session records after its answer makes the recording younger again.
+    let rows = assert_eventually_blocking!(
+        {
+            recordings.set_age("live", 400);
+            recordings.run(&["list"])
+        },
+        |rows| Recordings::names(rows) == ["live", "old"]
     );
+    assert_eq!(rows[0]["in_use"], true);
     let removed = recordings.run(&["prune", "--older-than", "0", "--max-size", "0"]);
     assert_eq!(Recordings::names(&removed), ["old"]);
     assert!(recordings.sessions.shell("a", "echo on").contains("on"));

@@ -47,6 +47,7 @@ pub(crate) fn turn(key: &str, content: Content) -> TurnRequest {
         interface: Interface::Other,
         queue_ms: 60_000,
         runs_on: false,
+        may_be_retry: false,
         contents: vec![content],
     }
 }
@@ -237,6 +238,62 @@ fn a_lost_connection_cancels_a_running_action_unless_it_runs_on() {
         }
     });
     sessions.assert_closes("a");
+}
+
+#[test]
+fn a_response_sent_again_joins_the_turn_that_has_not_ended() {
+    let sessions = SessionFixture::new();
+    sessions.start_shell("a", &[]);
+    let retry = |key: &str, command: &str| TurnRequest {
+        may_be_retry: true,
+        ..turn(key, shell(command))
+    };
+    runtime().block_on(async {
+        let (client, other) = (connect(&sessions, "a").await, connect(&sessions, "a").await);
+        let execute = async |client: &HostClient, request: TurnRequest| {
+            let mut call = client.execute(request).await.expect("a call");
+            call.accepted().await.expect("a turn");
+            call
+        };
+        let command = "echo one >> count; until [[ -e go ]]; do sleep 0.01; done; cat count";
+        let first = execute(&client, retry("k1", command)).await;
+        let mut same = execute(&client, retry("k2", command)).await;
+        let mut again = execute(&other, retry("k3", command)).await;
+        let keys = [&first, &same, &again].map(|call| call.key().as_str().to_owned());
+        assert_eq!(keys, ["k1", "k1", "k1"]);
+        let others = [
+            execute(&other, retry("k4", "echo another call >> count")).await,
+            execute(&other, turn_without_id("k5", command)).await,
+        ];
+        let keys = others.each_ref().map(|call| call.key().as_str());
+        assert_eq!(keys, ["k4", "k5"]);
+        drop(others);
+        // The turn goes on for the clients that still follow it.
+        drop(first);
+        fs::write(sessions.file("work/go"), "").expect("a file");
+        assert_eq!(stdout(&results(&mut same).await), "one\n");
+        assert_eq!(stdout(&results(&mut again).await), "one\n");
+
+        let command = "touch begun; sleep 1000";
+        let calls = [
+            execute(&client, retry("k6", command)).await,
+            execute(&client, retry("k7", command)).await,
+        ];
+        assert_eventually!(sessions.file("work/begun").exists(), "the command runs");
+        drop(calls);
+        let state = async || client.describe().await.expect("a description").state;
+        assert_eventually!(state().await, |state| state.name() == "idle");
+    });
+    sessions.assert_closes("a");
+}
+
+/// A response whose call has no id, sent again.
+fn turn_without_id(key: &str, command: &str) -> TurnRequest {
+    let call = ShellCall::execute("", vec![line(command)]);
+    TurnRequest {
+        may_be_retry: true,
+        ..turn(key, Content::ShellCall(call))
+    }
 }
 
 #[test]

@@ -70,6 +70,31 @@ fn events_come_from_any_row_without_gaps() {
 }
 
 #[test]
+fn a_subscription_that_is_not_read_delays_nothing_else_on_its_connection() {
+    let sessions = SessionFixture::new();
+    sessions.start_shell("a", &[]);
+    runtime().block_on(async {
+        let client = connect(&sessions, "a").await;
+        let mut unread = client.subscribe(Some(1)).await.expect("a subscription");
+        for number in 0..40 {
+            execute(&client, turn(&format!("k{number}"), shell("true"))).await;
+        }
+        client.describe().await.expect("a description");
+        let is_last = |event: &RecordedEvent| {
+            event.event["turn"] == 40 && event.event["event"] == "turn_completed"
+        };
+        let mut read = Vec::new();
+        while !read.last().is_some_and(is_last) {
+            read.push(unread.next().await.expect("an event").expect("no end"));
+        }
+        assert!(read.len() > 128, "more than are under way: {}", read.len());
+        let other = connect(&sessions, "a").await;
+        assert_eq!(read, events_until(&other, 1, is_last).await);
+    });
+    sessions.assert_closes("a");
+}
+
+#[test]
 fn a_subscriber_that_never_reads_does_not_delay_the_session() {
     let sessions = SessionFixture::new();
     sessions.start_shell("a", &[]);

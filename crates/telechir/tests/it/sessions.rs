@@ -315,6 +315,33 @@ fn an_idle_session_is_closed() {
 }
 
 #[test]
+fn an_extended_session_closes_later() {
+    let sessions = SessionFixture::new();
+    sessions.start_shell("a", &["--idle-timeout", "60"]);
+    let extend = |name: &str, time: &str| {
+        let arguments = ["sessions", "extend", name, "--for", time];
+        Ran::of(&mut sessions.command(&arguments), "")
+    };
+    let left = || {
+        let seconds = sessions.list()[0]["closes_in_seconds"].as_u64();
+        seconds.expect("an idle session")
+    };
+    assert!(left() <= 60);
+    let extended = extend("a", "2h");
+    assert_eq!((extended.code, extended.stderr.as_str()), (Some(0), ""));
+    assert!((7_000..=7_200).contains(&left()), "{}", left());
+    // A shorter time changes nothing, and neither does a call.
+    assert_eq!(extend("a", "5m").code, Some(0));
+    sessions.shell("a", "true");
+    assert!(left() > 7_000, "{}", left());
+    extend("b", "30m").fails(1, &["no session named b"]);
+    let refused = extend("a", "30");
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.stderr.contains("such as 30m"), "{refused:?}");
+    sessions.assert_closes("a");
+}
+
+#[test]
 fn a_dead_session_host_is_reported() {
     let sessions = SessionFixture::new();
     sessions.start_shell("a", &[]);

@@ -75,6 +75,14 @@ impl Telechir {
         assert!(left.is_empty(), "session folders are left: {left:?}");
     }
 
+    /// Command lines of all processes.
+    pub(crate) fn command_lines(&self) -> Vec<String> {
+        let processes = fs::read_dir("/proc").expect("/proc").flatten();
+        let read = processes.filter_map(|process| fs::read(process.path().join("cmdline")).ok());
+        read.map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+            .collect()
+    }
+
     /// Names of all processes with our folder in their command line.
     pub(crate) fn processes(&self) -> Vec<String> {
         let marker = self.folder().to_string_lossy().into_owned();

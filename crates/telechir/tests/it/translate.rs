@@ -195,7 +195,13 @@ fn a_shell_is_declared_without_a_computer_and_without_losses() {
     let alone = tools("bedrock-converse --no-computer --shell");
     assert_eq!(alone.code, Some(0), "{}", alone.stderr);
     assert!(!alone.stdout.contains("computer"), "{}", alone.stdout);
-    tools("bedrock-converse --no-computer").fails(2, &["--shell"]);
+    tools("bedrock-converse --no-computer").fails(2, &["--page-tool", "--shell"]);
+    for dialect in ["functions", "anthropic-messages", "google-generate-content"] {
+        let page = tools(&format!("{dialect} --no-computer --page-tool"));
+        assert_eq!(page.code, Some(0), "{dialect}: {}", page.stderr);
+        assert_eq!(page.stdout.matches("\"execute_browser\"").count(), 1);
+        assert!(!page.stdout.contains("screenshot"), "{}", page.stdout);
+    }
     for (arguments, reported) in [
         ("openai-responses", 0),
         ("openai-responses --environment linux", 1),
@@ -306,4 +312,150 @@ fn every_dialect_round_trips() {
             "{dialect}: {back}"
         );
     }
+}
+
+#[test]
+fn instructions_do_not_make_a_strict_translation_fail() {
+    let request = json!({"model": "claude-opus-5-5", "max_tokens": 99, "system": "Be brief.",
+        "messages": [{"role": "user", "content": "Is it late?"}]});
+    for to in ["functions", "google-generate-content", "openai-responses"] {
+        let arguments = [
+            "translate",
+            "--from",
+            "anthropic-messages",
+            "--to",
+            to,
+            "--strict",
+        ];
+        let ran = Telechir::new().run(&arguments, &request.to_string());
+        assert_eq!(ran.code, Some(0), "{to}: {}", ran.stderr);
+        assert!(ran.stdout.contains("Be brief."), "{to}: {}", ran.stdout);
+        assert!(ran.stderr.contains("`max_tokens`"), "{to}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn an_unknown_model_is_listed_as_the_newest_with_similar_names() {
+    let ran = Telechir::new().run(&["tools", "--model", "gpt-5.6-sun"], "");
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stdout.contains("openai-responses"), "{}", ran.stdout);
+    assert!(ran.stderr.contains("gpt-5.6-sol"), "{}", ran.stderr);
+    let known = Telechir::new().run(&["tools", "--model", "gpt-5.6-sol"], "");
+    assert_eq!(known.stderr, "");
+    assert_eq!(known.stdout, ran.stdout);
+}
+
+fn losses(ran: &crate::telechir::Ran) -> Vec<Value> {
+    let lines = ran.stderr.lines().filter(|line| line.starts_with('{'));
+    lines
+        .map(|line| serde_json::from_str(line).expect("a JSON line"))
+        .collect()
+}
+
+#[test]
+fn values_around_the_messages_do_not_make_a_strict_translation_fail() {
+    let request = r#"{"model": "m", "max_tokens": 5, "max_tokens" : 7, "metadata": {"n": 123456789012345678901},
+        "messages": [{"role": "user", "content": "Is it late?"}]}"#;
+    let arguments = "translate --from anthropic-messages --to functions --strict";
+    let arguments: Vec<&str> = arguments.split(' ').collect();
+    let ran = Telechir::new().run(&arguments, request);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let lines = losses(&ran);
+    let has = |pointer: &str| lines.iter().any(|line| line["where"] == pointer);
+    assert!(has("/max_tokens") && has("/metadata/n"), "{lines:?}");
+    // The same of a message is a loss.
+    let message = r#"{"max_tokens": 5, "messages": [{"role": "user", "content": "One.", "content": "Two."}]}"#;
+    let ran = Telechir::new().run(&arguments, message);
+    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+    let lines = losses(&ran);
+    let lost = lines.last().expect("a loss");
+    assert_eq!(lost["where"], "/messages/0/content");
+}
+
+/// Asserts that the command line was refused.
+#[track_caller]
+fn refused(ran: &crate::telechir::Ran, fragments: &[&str]) {
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""));
+    for fragment in fragments {
+        assert!(ran.stderr.contains(fragment), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn an_option_without_effect_is_refused_or_named() {
+    let request = json!({"model": "gpt-5.6-sol", "input": "Is it late?"}).to_string();
+    let run = |more: &[&str], input: &str| {
+        let mut arguments = vec![
+            "translate",
+            "--from",
+            "openai-responses",
+            "--to",
+            "functions",
+        ];
+        arguments.extend(more);
+        Telechir::new().run(&arguments, input)
+    };
+    for option in ["--model=m", "--model-map=a=b", "--model-map-file=/dev/null"] {
+        let name = option.split('=').next().expect("a name");
+        refused(&run(&[option], &request), &["--envelope", "--stream", name]);
+    }
+    let unused = |ran: &crate::telechir::Ran| -> Vec<String> {
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let lines = losses(ran).into_iter();
+        let options = lines.filter(|line| line["where"] == "the command line");
+        options
+            .map(|line| line["what"].as_str().unwrap_or_default().to_owned())
+            .collect()
+    };
+    let text = "--thinking=text";
+    assert_eq!(
+        unused(&run(&[text], &request)),
+        ["option `--thinking text`"]
+    );
+    let both = ["--model-map=other=n", "--model-map=gpt-5.6-sol=m", text];
+    let mut complete = vec!["--envelope"];
+    complete.extend(both);
+    let expected = ["option `--model-map other=n`", "option `--thinking text`"];
+    assert_eq!(unused(&run(&complete, &request)), expected);
+    let events = events().replace("\"model\":\"m\"", "\"model\":\"gpt-5.6-sol\"");
+    let mut stream = vec!["--stream"];
+    stream.extend(both);
+    assert_eq!(unused(&run(&stream, &events)), expected);
+}
+
+#[test]
+fn a_model_has_a_name() {
+    for arguments in [
+        "tools --dialect anthropic-messages --model",
+        "doctor --model",
+        "translate --from functions --to neutral --envelope --model",
+    ] {
+        let mut arguments: Vec<&str> = arguments.split(' ').collect();
+        arguments.push(" ");
+        let ran = Telechir::new().run(&arguments, "");
+        refused(&ran, &["--model", "the name of a model"]);
+    }
+}
+
+#[test]
+fn the_tools_of_an_unknown_model_are_assumed_and_reported() {
+    let run = |dialect: &str, model: &str| {
+        let arguments = ["tools", "--dialect", dialect, "--model", model];
+        Telechir::new().run(&arguments, "")
+    };
+    let ran = run("openai-responses", "gpt-5.6-sun");
+    assert_eq!(ran.json()["tools"], json!([{"type": "computer"}]));
+    let [line] = &losses(&ran)[..] else {
+        panic!("{}", ran.stderr);
+    };
+    assert_eq!(line["what"], "model `gpt-5.6-sun`");
+    assert_eq!(line["kept"], "with the tools of version 5.6");
+    let why = line["why"].as_str().unwrap_or_default();
+    assert!(why.contains("gpt-5.6-sol"), "{why}");
+    // What the line says is what is declared.
+    let ran = run("anthropic-messages", "claude-sonet-5");
+    assert_eq!(losses(&ran)[0]["kept"], "with the tools of version 5");
+    let known = run("anthropic-messages", "claude-sonnet-5");
+    assert_eq!(ran.json(), known.json());
+    assert_eq!(run("functions", "our-model").stderr, "");
 }

@@ -9,6 +9,7 @@ import { createInterface } from "node:readline";
 
 const [command, ...args] = process.argv.slice(2);
 const MODERN = "2026-07-28";
+const META = "io.modelcontextprotocol/";
 // The status of an answer that is an error, by its code.
 const STATUS = { [-32601]: 404, [-32602]: 400, [-32020]: 400, [-32021]: 400, [-32022]: 400, [-32600]: 400 };
 
@@ -17,15 +18,23 @@ class Server {
     this.child = spawn(command, args, { stdio: ["pipe", "pipe", "inherit"] });
     this.waiting = new Map();
     this.next = 1;
-    createInterface({ input: this.child.stdout }).on("line", (line) => this.receive(JSON.parse(line)));
+    // A test's binary also prints lines of its own.
+    createInterface({ input: this.child.stdout }).on("line", (line) => {
+      if (line.startsWith("{")) this.receive(JSON.parse(line));
+    });
   }
 
-  // Requests of several clients may have the same id.
-  request(message, notify) {
+  // Requests of several clients may have the same id. `notify` gets what comes before the answer.
+  request(message, response, notify) {
     const id = this.next++;
     const token = message.params?._meta?.progressToken;
+    const isStream = message.method === "subscriptions/listen";
+    response.on("close", () => {
+      if (!this.waiting.delete(id)) return;
+      this.send({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: id } });
+    });
     return new Promise((resolve) => {
-      this.waiting.set(id, { id: message.id, token, notify, resolve });
+      this.waiting.set(id, { id: message.id, token, isStream, notify, resolve });
       this.send({ ...message, id });
     });
   }
@@ -37,9 +46,11 @@ class Server {
       waiting.resolve({ ...message, id: waiting.id });
       return;
     }
+    const stream = message.params?._meta?.[`${META}subscriptionId`];
     const token = message.params?.progressToken;
-    for (const each of this.waiting.values()) {
-      if (token === undefined || each.token === token) each.notify(message);
+    for (const [id, each] of this.waiting) {
+      const isFor = stream === undefined ? !each.isStream : id === stream;
+      if (isFor && (token === undefined || each.token === token)) each.notify(message);
     }
   }
 
@@ -61,17 +72,24 @@ function reply(response, status, body, headers = {}) {
   response.end(text);
 }
 
+// A page of another site must not reach the server, whatever name leads to this address.
+function isLocal(request) {
+  const local = /^(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/;
+  const origin = request.headers.origin;
+  return local.test(request.headers.host ?? "") && (!origin || local.test(origin.replace(/^https?:\/\//, "")));
+}
+
 async function post(request, response) {
   let text = "";
   for await (const chunk of request) text += chunk;
   const message = JSON.parse(text);
   const session = request.headers["mcp-session-id"];
-  const isModern = request.headers["mcp-protocol-version"] === MODERN || message.params?._meta?.[
-    "io.modelcontextprotocol/protocolVersion"
-  ] !== undefined;
-  const version = message.params?._meta?.["io.modelcontextprotocol/protocolVersion"];
-  const isNamedOtherwise = version !== undefined && request.headers["mcp-protocol-version"] !== version;
-  if (isNamedOtherwise) return reply(response, 400, error(message.id, -32020, "the header names another version than the request"));
+  const version = message.params?._meta?.[`${META}protocolVersion`];
+  const header = request.headers["mcp-protocol-version"];
+  const isModern = header === MODERN || version !== undefined;
+  if (version !== undefined && header !== version) {
+    return reply(response, 400, error(message.id, -32020, "the header names another version than the request"));
+  }
   let server = isModern ? shared : sessions.get(session);
   const headers = {};
   if (!isModern && message.method === "initialize") {
@@ -84,17 +102,24 @@ async function post(request, response) {
     server.send(message);
     return reply(response, 202);
   }
-  const events = [];
-  const answer = await server.request(message, (notification) => events.push(notification));
-  if (isModern && answer.error) return reply(response, STATUS[answer.error.code] ?? 200, answer);
-  if (events.length === 0) return reply(response, 200, answer, headers);
-  response.writeHead(200, { "Content-Type": "text/event-stream", ...headers });
-  for (const event of [...events, answer]) response.write(`event: message\ndata: ${JSON.stringify(event)}\n\n`);
+  // The answer is a stream as soon as something comes before it.
+  const send = (event) => {
+    if (!response.headersSent) response.writeHead(200, { "Content-Type": "text/event-stream", ...headers });
+    response.write(`event: message\ndata: ${JSON.stringify(event)}\n\n`);
+  };
+  const answer = await server.request(message, response, send);
+  if (!response.headersSent) {
+    const status = isModern && answer.error ? (STATUS[answer.error.code] ?? 200) : 200;
+    return reply(response, status, answer, headers);
+  }
+  send(answer);
   response.end();
 }
 
 const http = createServer((request, response) => {
-  if (request.method === "POST") {
+  if (!isLocal(request)) {
+    reply(response, 403, error(null, -32600, "not a local address"));
+  } else if (request.method === "POST") {
     post(request, response).catch((problem) => reply(response, 400, error(null, -32700, String(problem))));
   } else if (request.method === "DELETE") {
     const server = sessions.get(request.headers["mcp-session-id"]);

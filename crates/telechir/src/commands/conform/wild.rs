@@ -11,10 +11,12 @@ use std::thread;
 use serde::Serialize;
 use serde_json::Value;
 use telechir_providers::conform::{
-    DocumentKind, FoundDocument, FoundDocuments, WildReport, check_document,
+    DocumentKind, FoundDocument, FoundDocuments, WildReport, check_document_with,
+    have_the_same_parts,
 };
 use telechir_providers::survival::Fault;
 
+use super::sdk::{CheckedTranslation, SdkChecks, SdkRefusal};
 use super::wild_table::table;
 use crate::args::ConformArguments;
 use crate::error::CliError;
@@ -30,6 +32,8 @@ const MAX_FINDINGS: usize = 20_000;
 pub(super) struct WildSummary {
     pub(super) files: usize,
     pub(super) documents: usize,
+    /// Whether the types of the providers' SDKs validated the translations.
+    pub(super) sdk_types: SdkAvailability,
     /// Documents that are an error of the provider and have no contents.
     pub(super) provider_errors: usize,
     pub(super) sources: BTreeMap<String, SourceRow>,
@@ -41,10 +45,22 @@ pub(super) struct WildSummary {
     pub(super) not_recognized: Vec<String>,
     /// Documents that a decoder rejects, and streams that do not become a response.
     pub(super) rejected: Vec<String>,
+    /// Why the types of an SDK could not be used.
+    #[serde(skip)]
+    sdk_problem: Option<String>,
     #[serde(skip)]
     pairs_by_name: BTreeMap<(String, String), PairRow>,
     #[serde(skip)]
     findings_by_path: BTreeMap<FindingKey, FindingRow>,
+}
+
+/// Whether the providers' SDKs are installed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum SdkAvailability {
+    Installed,
+    #[default]
+    Missing,
 }
 
 /// The documents of one dialect.
@@ -72,6 +88,8 @@ pub(super) struct PairRow {
     /// Lost calls or results, and JSON of the source passed on as the target's.
     pub(super) problems: usize,
     pub(super) crashes: usize,
+    /// Translations that the types of the provider's SDK reject.
+    pub(super) rejected_by_sdk: usize,
 }
 
 /// A finding: the first document that has it, and in how many places it occurs.
@@ -98,6 +116,7 @@ pub(super) fn wild(arguments: &ConformArguments) -> Result<ExitCode, CliError> {
     collect(&arguments.folder, &mut files)
         .map_err(|error| super::unreadable(&arguments.folder, &error))?;
     files.sort();
+    let sdks = SdkChecks::installed(&arguments.sdk);
     let summary = Mutex::new(WildSummary::default());
     let next = AtomicUsize::new(0);
     let workers = thread::available_parallelism().map_or(1, usize::from);
@@ -106,7 +125,8 @@ pub(super) fn wild(arguments: &ConformArguments) -> Result<ExitCode, CliError> {
             scope.spawn(|| {
                 while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let name = file.strip_prefix(&arguments.folder).unwrap_or(file);
-                    let checked = CheckedFile::check(file, &name.display().to_string());
+                    let name = name.display().to_string();
+                    let checked = CheckedFile::check(file, &name, arguments, sdks.as_ref());
                     let mut summary = summary
                         .lock()
                         .unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -115,10 +135,18 @@ pub(super) fn wild(arguments: &ConformArguments) -> Result<ExitCode, CliError> {
             });
         }
     });
-    let summary = summary
+    let mut summary = summary
         .into_inner()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
-        .finish();
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    if let Some(sdks) = sdks {
+        summary.sdk_types = SdkAvailability::Installed;
+        let refusals = sdks.finish()?.into_iter();
+        refusals.for_each(|refusal| summary.add_refusal(refusal));
+    }
+    if let Some(problem) = summary.sdk_problem.take() {
+        return Err(CliError::message(problem));
+    }
+    let summary = summary.finish();
     if summary.documents == 0 {
         return Err(CliError::message(format!(
             "found no document of a provider in {} files of {}",
@@ -157,10 +185,16 @@ struct CheckedFile {
     problem: Option<String>,
     broken_streams: Vec<String>,
     reports: Vec<(String, WildReport)>,
+    sdk_problem: Option<String>,
 }
 
 impl CheckedFile {
-    fn check(file: &Path, name: &str) -> Self {
+    fn check(
+        file: &Path,
+        name: &str,
+        arguments: &ConformArguments,
+        sdks: Option<&SdkChecks>,
+    ) -> Self {
         let (found, problem) = match read(file) {
             Ok(found) => {
                 let problem = found
@@ -170,15 +204,36 @@ impl CheckedFile {
             }
             Err(problem) => (FoundDocuments::default(), Some(problem)),
         };
+        let mut sdk_problem = None;
         let check = |document: FoundDocument| {
-            let report = check_document(document.dialect, document.kind, &document.json);
-            (document.at, report)
+            let (dialect, kind, json) = (document.dialect, document.kind, document.json);
+            let mut translation = CheckedTranslation {
+                from: dialect.name().to_owned(),
+                to: String::new(),
+                file: name.to_owned(),
+                at: document.at,
+            };
+            let mut report = check_document_with(dialect, kind, &json, &mut |to, written| {
+                to.name().clone_into(&mut translation.to);
+                // An object is the source's own envelope, in a dialect of the same family. Between
+                // such dialects, members that the SDK does not know pass unchanged.
+                let is_own = !written.is_array() || have_the_same_parts(dialect, to);
+                let sdks = sdks.filter(|_| !is_own);
+                let sent = sdks.map(|sdks| sdks.send(to, &translation, written));
+                sdk_problem = sent.and_then(Result::err).or_else(|| sdk_problem.take());
+            });
+            if arguments.envelope {
+                report.follow_changes(dialect, &json);
+            }
+            (translation.at, report)
         };
+        let reports = found.documents.into_iter().map(check).collect();
         Self {
             name: name.to_owned(),
             problem,
             broken_streams: found.broken_streams,
-            reports: found.documents.into_iter().map(check).collect(),
+            reports,
+            sdk_problem,
         }
     }
 }
@@ -206,6 +261,7 @@ fn read(file: &Path) -> Result<FoundDocuments, String> {
 impl WildSummary {
     fn add(&mut self, file: CheckedFile) {
         self.files += 1;
+        self.sdk_problem = file.sdk_problem.or_else(|| self.sdk_problem.take());
         if let Some(problem) = file.problem {
             self.not_recognized
                 .push(format!("{}: {problem}", file.name));
@@ -298,6 +354,22 @@ impl WildSummary {
         }
     }
 
+    fn add_refusal(&mut self, refusal: SdkRefusal) {
+        let CheckedTranslation { from, to, file, at } = refusal.translation;
+        if let Some(row) = self.pairs_by_name.get_mut(&(from.clone(), to.clone())) {
+            row.rejected_by_sdk += 1;
+        }
+        let problem = refusal.problem.as_str();
+        let row = finding("sdk type", &from, Some(&to), &file, at, problem);
+        // The same problem at other positions is the same finding.
+        let path: String = problem
+            .chars()
+            .filter(|c| !c.is_ascii_digit())
+            .take(200)
+            .collect();
+        self.remember(&path, row);
+    }
+
     fn remember(&mut self, path: &str, row: FindingRow) {
         let key = (row.fault.clone(), row.from.clone(), path.to_owned());
         let is_full = self.findings_by_path.len() >= MAX_FINDINGS;
@@ -328,10 +400,16 @@ impl WildSummary {
             .collect();
         self.findings.sort_by(|a, b| {
             let by_fault = |row: &FindingRow| {
-                ["crash", "problem", "not identical", "silent loss"]
-                    .iter()
-                    .position(|fault| *fault == row.fault)
-                    .unwrap_or(9)
+                [
+                    "crash",
+                    "problem",
+                    "sdk type",
+                    "not identical",
+                    "silent loss",
+                ]
+                .iter()
+                .position(|fault| *fault == row.fault)
+                .unwrap_or(9)
             };
             (by_fault(a), std::cmp::Reverse(a.count), &a.pointer).cmp(&(
                 by_fault(b),

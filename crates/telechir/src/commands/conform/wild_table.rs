@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::wild::WildSummary;
+use telechir_providers::conform::sdk_types as sdk_types_of;
+
+use super::wild::{PairRow, SdkAvailability, WildSummary};
 
 pub(super) fn table(summary: &WildSummary, max_findings: usize) -> String {
     let mut text = sources(summary);
@@ -15,11 +17,10 @@ pub(super) fn table(summary: &WildSummary, max_findings: usize) -> String {
         max_findings,
     ));
     text.push_str(&list("rejected", &summary.rejected, max_findings));
-    let count =
-        |of: fn(&super::wild::PairRow) -> usize| summary.pairs.iter().map(of).sum::<usize>();
+    let count = |of: fn(&PairRow) -> usize| summary.pairs.iter().map(of).sum::<usize>();
     let _infallible = writeln!(
         text,
-        "\n{} files, {} documents ({} errors of providers); {} silent losses, {} false losses, {} problems, {} crashes",
+        "\n{} files, {} documents ({} errors of providers); {} silent losses, {} false losses, {} problems, {} crashes, {}",
         summary.files,
         summary.documents,
         summary.provider_errors,
@@ -27,6 +28,16 @@ pub(super) fn table(summary: &WildSummary, max_findings: usize) -> String {
         count(|row| row.false_losses),
         count(|row| row.problems),
         count(|row| row.crashes),
+        match summary.sdk_types {
+            SdkAvailability::Installed => {
+                format!(
+                    "{} rejected by an SDK's types",
+                    count(|row| row.rejected_by_sdk)
+                )
+            }
+            SdkAvailability::Missing =>
+                "the types of the SDKs are missing: run scripts/sdk.sh or pass --sdk".to_owned(),
+        },
     );
     text
 }
@@ -61,13 +72,13 @@ fn sources(summary: &WildSummary) -> String {
 
 fn pairs(summary: &WildSummary) -> String {
     let mut text = format!(
-        "{:24}  {:24}  {:>9}  {:>7}  {:>6}  {:>5}  {:>8}  {:>7}\n",
-        "from", "to", "documents", "refused", "silent", "false", "problems", "crashes"
+        "{:24}  {:24}  {:>9}  {:>7}  {:>6}  {:>5}  {:>8}  {:>7}  {:>7}\n",
+        "from", "to", "documents", "refused", "silent", "false", "problems", "crashes", "sdk"
     );
     for row in &summary.pairs {
         let _infallible = writeln!(
             text,
-            "{:24}  {:24}  {:>9}  {:>7}  {:>6}  {:>5}  {:>8}  {:>7}",
+            "{:24}  {:24}  {:>9}  {:>7}  {:>6}  {:>5}  {:>8}  {:>7}  {:>7}",
             row.from,
             row.to,
             row.documents,
@@ -75,10 +86,20 @@ fn pairs(summary: &WildSummary) -> String {
             row.silent_losses,
             row.false_losses,
             row.problems,
-            row.crashes
+            row.crashes,
+            sdk_column(summary.sdk_types, row)
         );
     }
     text
+}
+
+fn sdk_column(sdk_types: SdkAvailability, row: &PairRow) -> String {
+    let has_types = row.to.parse().ok().and_then(sdk_types_of).is_some();
+    match sdk_types {
+        _ if !has_types => "-".to_owned(),
+        SdkAvailability::Installed => row.rejected_by_sdk.to_string(),
+        SdkAvailability::Missing => "missing".to_owned(),
+    }
 }
 
 fn findings(summary: &WildSummary, max_findings: usize) -> String {

@@ -3,6 +3,8 @@
 use std::fs;
 
 use serde_json::{Value, json};
+use telechir_testkit::assert_eventually_blocking;
+use telechir_testkit::gate::{Component, require};
 
 use crate::approvals::Approvals;
 use crate::existing::ExistingDesktop;
@@ -182,6 +184,56 @@ fn the_sandboxed_shell_of_a_session_cannot_answer() {
     approvals.close("a");
 }
 
+#[test]
+fn a_terminal_on_the_desktop_of_a_session_cannot_answer() {
+    require(Component::XServer);
+    let approvals = Approvals::new();
+    let workspace = approvals.file("work");
+    fs::create_dir(&workspace).expect("a folder");
+    let policy = "[[shell]]\nwords = ['touch']\nverdict = 'ask'\nreason = 'Asked.'\n\
+                  [[computer]]\nwindows = ['xterm']\nverdict = 'allow'\nreason = 'Test.'\n";
+    fs::write(approvals.file("policy.toml"), policy).expect("a policy");
+    let binary = workspace.join("telechir");
+    fs::copy(env!("CARGO_BIN_EXE_telechir"), &binary).expect("a copy of the binary");
+    let script = workspace.join("attack.sh");
+    fs::write(&script, "true").expect("a script");
+    let flags = [
+        "--desktop",
+        "--start-app=xterm",
+        &format!("--workspace={}", workspace.display()),
+    ];
+    approvals.start("a", "--shell", &flags);
+    let code = approvals.park("a", "touch made");
+    let (binary, run) = (binary.display(), approvals.file("run"));
+    let attack = format!(
+        "for run in $XDG_RUNTIME_DIR {run}; do\n\
+         XDG_RUNTIME_DIR=$run {binary} approve {code} --session a; echo exit $?\n\
+         XDG_RUNTIME_DIR=$run setsid -w {binary} deny {code} --because x; echo exit $?\n\
+         done\n",
+        run = run.display()
+    );
+    fs::write(&script, attack).expect("a script");
+    // The model types the command, and an answer to whatever it asks.
+    let line = format!("sh {0} > {0}.out 2>&1; tty > {0}.tty\n", script.display());
+    let typed = |id: &str, text: &str| {
+        json!({"type": "tool_use", "id": id, "name": "computer",
+            "input": {"action": "type", "text": text}})
+    };
+    let click = json!({"type": "tool_use", "id": "c1", "name": "computer",
+        "input": {"action": "left_click", "coordinate": [60, 60]}});
+    let result = approvals.results("a", &[click, typed("c2", &line), typed("c3", "y\ny\n")]);
+    assert!(!result.to_string().contains("is_error\":true"), "{result}");
+    let done = workspace.join("attack.sh.tty");
+    assert_eventually_blocking!(done.exists(), "the terminal runs it");
+    let output = fs::read_to_string(workspace.join("attack.sh.out")).expect("an output");
+    assert_eq!(output.matches("exit ").count(), 4, "{output}");
+    assert!(!output.contains("exit 0"), "{output}");
+    let terminal = fs::read_to_string(done).expect("a terminal");
+    assert!(terminal.starts_with("/dev/pts/"), "{terminal}");
+    assert_still_open(&approvals);
+    approvals.close("a");
+}
+
 /// A policy that runs everything on the host unasked but `touch`.
 fn on_host(approvals: &Approvals) {
     let policy = "[[shell]]\nwords = ['touch']\nverdict = 'ask'\nreason = 'Asked.'\n\
@@ -240,6 +292,32 @@ fn a_shell_on_the_host_cannot_answer_for_another_session() {
     approvals.close("h");
     let screen = approvals.approve(&code, "y\n");
     assert!(screen.contains("approved"), "{screen}");
+    approvals.close("a");
+}
+
+#[test]
+fn a_shell_on_the_host_cannot_hide_that_it_runs() {
+    let approvals = Approvals::new();
+    approvals.start("a", "--shell", &[]);
+    let code = approvals.park("a", "touch made");
+    on_host(&approvals);
+    approvals.start("h", "--shell=host", &[]);
+    // Everything in the folder of the sockets but what the other session needs to be reached.
+    let script = approvals.file("attack.sh");
+    let folder = approvals.file("run/telechir");
+    let attack = format!(
+        "find {} -mindepth 1 ! -name '[ah]' ! -name '[ah].*' -exec rm -rf {{}} +; echo hidden",
+        folder.display()
+    );
+    fs::write(&script, attack).expect("a script");
+    let result = approvals.result("h", &[], &format!("sh {}", script.display()));
+    assert!(result["content"].to_string().contains("hidden"), "{result}");
+    let screen = approvals.approve(&code, "y\n");
+    assert!(screen.contains("--shell=host"), "{screen}");
+    let reply = by_hand(&approvals, "PLAIN", true, &[approval(&approvals.list()[0])]);
+    assert!(reply.contains("--shell=host"), "{reply}");
+    assert_still_open(&approvals);
+    approvals.close("h");
     approvals.close("a");
 }
 
@@ -306,6 +384,20 @@ fn a_terminal_on_a_driven_display_cannot_answer() {
     let screen = approvals.at_terminal(&[("DISPLAY", &display)], &line, "y\n");
     assert!(screen.contains("could type this answer"), "{screen}");
     assert_still_open(&approvals);
+    // Neither does any number of shells between the terminal and the answer.
+    let nested = approvals.file("nested.sh");
+    let script = format!(
+        "n=$(($1 - 1))\nif [ $n -gt 0 ]; then env -i XDG_RUNTIME_DIR=$XDG_RUNTIME_DIR sh {} $n; \
+         else {line}; fi\nexit $?\n",
+        nested.display()
+    );
+    fs::write(&nested, script).expect("a script");
+    for (depth, why) in [(3, "could type this answer"), (260, "more than 256")] {
+        let line = format!("sh {} {depth}", nested.display());
+        let screen = approvals.at_terminal(&[("DISPLAY", &display)], &line, "y\n");
+        assert!(screen.contains(why), "{depth}: {screen}");
+        assert_still_open(&approvals);
+    }
     let screen = approvals.at_terminal(&[("DISPLAY", ":9999")], &line, "y\n");
     assert!(screen.contains("approved"), "another display: {screen}");
     approvals.close("d");

@@ -1,4 +1,4 @@
-//! `execute_browser`: ten verbs that act by ref, for models with functions only.
+//! `execute_browser`: actions by ref, for models with functions only.
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ const VERBS: [&str; 10] = [
     "close_tab",
 ];
 
-fn respond(calls: &[Value]) -> Value {
+pub(super) fn respond(calls: &[Value]) -> Value {
     let call = |(at, arguments): (usize, &Value)| {
         json!({"id": format!("call_{at}"), "type": "function",
             "function": {"name": "execute_browser", "arguments": arguments.to_string()}})
@@ -29,7 +29,7 @@ fn respond(calls: &[Value]) -> Value {
 }
 
 /// The text of each result, in order.
-fn text_of(reply: &Value) -> Vec<String> {
+pub(super) fn text_of(reply: &Value) -> Vec<String> {
     let messages = reply.as_array().expect("messages").iter();
     let tools = messages.filter(|message| message["role"] == "tool");
     tools

@@ -16,7 +16,9 @@ fn respond(arguments: &Value) -> Value {
 fn logged(reply: &Value) -> (String, String) {
     let messages = reply.as_array().expect("messages");
     let text_of = messages[0]["content"].as_str().expect("a text").to_owned();
-    let parts = messages[1]["content"].as_array().expect("parts");
+    let parts = messages.get(1).map(|message| &message["content"]);
+    let parts = parts.and_then(Value::as_array);
+    let parts = parts.unwrap_or_else(|| panic!("no screenshot beside {text_of}"));
     let image = parts
         .iter()
         .find_map(|part| part["image_url"]["url"].as_str());

@@ -2,7 +2,6 @@
 
 use std::fs;
 
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Map, Value, json};
 use telechir_testkit::assert_eventually_blocking;
 use telechir_testkit::gate::{Component, require};
@@ -65,19 +64,45 @@ fn arguments_of_ten_megabytes_are_answered() {
     let long = "x".repeat(10 << 20);
     let mut unknown = Map::new();
     unknown.insert(long.clone(), 1.into());
-    for (tool, arguments) in [
-        ("execute_cli", json!({"command": format!(": {long}")})),
-        ("execute_cli", json!({"cmd": long})),
-        ("execute_cli", json!({"command": vec![long.as_str()]})),
-        ("execute_cli", unknown.into()),
-        (long.as_str(), json!({})),
+    let limit = "/command: expected at most 1048576 bytes, found 104857";
+    for (tool, arguments, expected) in [
+        (
+            "execute_cli",
+            json!({"command": format!(": {long}")}),
+            limit,
+        ),
+        (
+            "execute_cli",
+            json!({"cmd": long}),
+            "/cmd: execute_cli has no",
+        ),
+        (
+            "execute_cli",
+            json!({"command": vec![long.as_str()]}),
+            limit,
+        ),
+        (
+            "execute_cli",
+            unknown.into(),
+            "execute_cli has no such argument",
+        ),
+        (long.as_str(), json!({}), "No tool is named `xxx"),
     ] {
         let answer = client.request("tools/call", json!({"name": tool, "arguments": arguments}));
         let size = answer.to_string().len();
         assert!(size < 100_000, "an answer of {size} bytes");
-        let is_error = answer["result"]["isError"] == true || answer["error"].is_object();
-        assert!(is_error, "{answer}");
+        assert_eq!(answer["result"]["isError"], true, "{answer}");
+        let text = answer["result"]["content"][0]["text"].as_str();
+        assert!(text.is_some_and(|text| text.contains(expected)), "{answer}");
     }
+    let history = client.call("get_action_history", &json!({"last_n": 50}));
+    let history = &history["structuredContent"]["actions"];
+    assert_eq!(history.as_array().map(Vec::len), Some(5));
+    let size = history.to_string().len();
+    assert!(size < 100_000, "a history of {size} bytes");
+    let lock = format!("run/telechir/mcp-{}.lock", client.server.id());
+    let lock = client.telechir.folder().join(lock);
+    assert!(!lock.exists(), "no session was started");
     let after = client.run("echo still here");
     assert_eq!(after["stdout"], "still here\n", "{after}");
     client.leave();
@@ -119,16 +144,10 @@ fn a_session_that_is_closed_or_killed_under_a_call_answers_and_starts_again() {
         };
         assert_eventually_blocking!(sleeps(&client), "the command runs");
         let name = format!("mcp-{}", client.server.id());
-        let run = client.telechir.folder().join("run");
         if is_killed {
-            let mut list = client.telechir.command(&["sessions", "list", "--json"]);
-            let listed = crate::telechir::Ran::of(list.env("XDG_RUNTIME_DIR", &run), "").json();
-            let host = listed[0]["pid"].as_i64().expect("a pid");
-            let host = i32::try_from(host).ok().and_then(Pid::from_raw);
-            kill_process(host.expect("a pid"), Signal::KILL).expect("a running host");
+            client.kill_host();
         } else {
-            let mut close = client.telechir.command(&["sessions", "close", &name]);
-            let closed = crate::telechir::Ran::of(close.env("XDG_RUNTIME_DIR", &run), "");
+            let closed = client.telechir_command(&["sessions", "close", &name]);
             assert_eq!(closed.code, Some(0), "{}", closed.stderr);
         }
         let answer = client.receive();

@@ -248,11 +248,7 @@ fn inspector() {
         let ran = fixture.run(&node, &arguments);
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
         assert!(ran.stdout.contains("\"observe_screen\""), "{}", ran.stdout);
-        let mut lines = ran.stderr.lines();
-        assert!(
-            lines.any(|line| line.starts_with("0 errors,")),
-            "{}",
-            ran.stderr
-        );
+        // It prints each error and warning, and nothing without them.
+        assert_eq!(ran.stderr, "", "what other clients may reject");
     }
 }

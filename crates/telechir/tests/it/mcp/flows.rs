@@ -7,6 +7,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
+use telechir_testkit::assert_eventually_blocking;
 use telechir_testkit::gate::{Component, require};
 use tempfile::TempDir;
 
@@ -23,6 +24,22 @@ const ORDER: &str = "<meta charset=utf-8><title>Order</title><form method=post a
     <label>Size <select name=size><option>small<option>large</select></label>\
     <label><input type=checkbox name=gift> Gift</label>\
     <label>Remarks <textarea name=remarks></textarea></label><button>Send</button></form>";
+
+const WORKBENCH: &str = "<meta charset=utf-8><title>Desk</title>\
+    <label>Name <input id=name></label>\
+    <label><input id=gift type=checkbox> Gift</label>\
+    <input type=file aria-label=Papers onchange=\"say('got ' + files[0].name)\">\
+    <textarea aria-label=Notes rows=3 onscroll=\"say('scrolled')\"></textarea>\
+    <button onmousedown=\"card = 1\">Card</button>\
+    <button onmouseup=\"card && say('dropped')\">Bin</button>\
+    <button ondblclick=\"say('twice')\">Bell</button>\
+    <button onclick=\"setTimeout(() => say('brewed ' + name_.value + gift.checked), 300)\">Tea\
+    </button><p id=said></p><script>let card = 0; const name_ = document.getElementById('name');\
+    const say = (text) => said.append(text + '. ');\
+    document.querySelector('textarea').value = 'line\\\\n'.repeat(90);\
+    console.warn('no milk'); fetch('/report.csv');</script>";
+
+const SHOP_RULE: &str = "[[url]]\nhost = ['127.0.0.1']\nverdict = 'allow'\nreason = 'The shop.'\n";
 
 /// A shop on a loopback port that keeps what was posted.
 struct Shop {
@@ -95,6 +112,7 @@ fn answer(mut stream: &TcpStream, posted: &Mutex<Vec<String>>) {
             "/report.csv" => "month,total\n5,12\n",
             "/terms" => TERMS,
             "/order" => ORDER,
+            "/desk" => WORKBENCH,
             _ => LOGIN,
         };
         let is_report = path == "/report.csv";
@@ -136,8 +154,15 @@ impl Flow {
     /// A flow in a browser that may reach the shop.
     fn in_browser() -> Self {
         require(Component::Chromium);
-        let rule = "[[url]]\nhost = ['127.0.0.1']\nverdict = 'allow'\nreason = 'The shop.'\n";
-        Self::start(&["--browser", "--headless", "--downloads"], rule)
+        Self::start(&["--browser", "--headless", "--downloads"], SHOP_RULE)
+    }
+
+    /// The same with a desktop, on which the browser's window is.
+    fn in_browser_on_desktop() -> Self {
+        require(Component::Chromium);
+        require(Component::XServer);
+        require(Component::Dbus);
+        Self::start(&["--desktop", "--browser"], SHOP_RULE)
     }
 
     /// A flow on a desktop that may start applications.
@@ -208,11 +233,11 @@ fn signs_in_downloads_a_file_and_reads_another_tab() {
     assert_eq!(shop.posted(), ["/login?user=ada&password=open+sesame"]);
 
     flow.click("Report");
-    let file = flow.call(
-        "execute_cli",
-        &json!({"command": "cat downloads/report.csv"}),
-    );
-    assert!(file.contains(r"month,total\n5,12\n"), "{file}");
+    // A download goes on after the click that started it.
+    let read = json!({"command": "cat downloads/report.csv"});
+    assert_eventually_blocking!(flow.call("execute_cli", &read), |file| {
+        file.contains(r"month,total\n5,12\n")
+    });
 
     flow.click("Terms");
     let tabs = flow.browser(&json!({"action": "list_tabs"}));
@@ -229,9 +254,9 @@ fn signs_in_downloads_a_file_and_reads_another_tab() {
 }
 
 #[test]
-fn fills_in_a_form() {
+fn fills_in_a_form_in_a_browser_beside_a_desktop() {
     let shop = Shop::open();
-    let mut flow = Flow::in_browser();
+    let mut flow = Flow::in_browser_on_desktop();
     let order = format!("{}/order", shop.url);
     flow.call("browser_session", &json!({"action": "open", "url": order}));
     flow.fill("Name", "Grace Hopper");
@@ -243,6 +268,51 @@ fn fills_in_a_form() {
     let sent = "/order?name=Grace+Hopper&size=large&gift=on\
         &remarks=Ring+twice%0D%0A%C3%A4t+the+d%C3%B6%C3%B6r";
     assert_eq!(shop.posted(), [sent]);
+    flow.client.leave();
+}
+
+/// What the page function of the providers has, by the tool of the protocol.
+#[test]
+fn uses_all_parts_of_a_page() {
+    require(Component::Chromium);
+    let shop = Shop::open();
+    let upload = "[[computer]]\nactions = ['file_upload']\nverdict = 'allow'\nreason = 'Papers.'\n";
+    let rules = format!("{SHOP_RULE}{upload}");
+    let mut flow = Flow::start(&["--browser", "--headless"], &rules);
+    let url = format!("{}/desk", shop.url);
+    flow.browser(&json!({"action": "navigate", "url": url}));
+    let (name, gift) = (flow.find("Name"), flow.find("Gift"));
+    let fields = json!([{"ref": name, "value": "Ada "}, {"ref": gift, "value": true}]);
+    flow.browser(&json!({"action": "fill_form", "fields": fields}));
+    flow.click("Tea");
+    flow.browser(&json!({"action": "wait", "text": "brewed Ada true", "seconds": 20}));
+    let (card, bin) = (flow.find("Card"), flow.find("Bin"));
+    flow.browser(&json!({"action": "drag", "ref": card, "to": bin}));
+    let gong = flow.find("Bell");
+    flow.browser(&json!({"action": "double_click", "ref": gong}));
+    let notes = flow.find("Notes");
+    flow.browser(&json!({"action": "scroll", "ref": notes, "direction": "down", "amount": 2}));
+    flow.call("execute_cli", &json!({"command": "echo x > papers.txt"}));
+    let papers = flow.find("Papers");
+    flow.browser(&json!({"action": "upload", "ref": papers, "paths": ["papers.txt"]}));
+    for text in ["dropped", "twice", "scrolled", "got papers.txt"] {
+        flow.browser(&json!({"action": "wait", "text": text, "seconds": 20}));
+    }
+    let console = flow.browser(&json!({"action": "console"}));
+    assert!(console.contains("no milk"), "{console}");
+    let network = flow.browser(&json!({"action": "network"}));
+    assert!(network.contains("/report.csv"), "{network}");
+    let changes = flow.browser(&json!({"action": "snapshot", "filter": "full"}));
+    assert!(changes.contains("twice"), "{changes}");
+    flow.call(
+        "browser_session",
+        &json!({"action": "save_pdf", "path": "desk.pdf"}),
+    );
+    let kind = flow.call(
+        "execute_cli",
+        &json!({"command": "head -c 5 downloads/desk.pdf"}),
+    );
+    assert!(kind.contains("%PDF-"), "{kind}");
     flow.client.leave();
 }
 
@@ -278,8 +348,11 @@ fn writes_and_saves_a_document_on_the_desktop() {
         "execute_accessible",
         &json!({"action": "click", "element_name": "Save", "control_type": "button"}),
     );
-    let file = flow.call("execute_cli", &json!({"command": "cat list.txt"}));
-    assert!(file.contains(r"Buy milk\nCall Ada"), "{file}");
+    // The editor writes the file after its dialog closed.
+    let read = json!({"command": "cat list.txt"});
+    assert_eventually_blocking!(flow.call("execute_cli", &read), |file| {
+        file.contains(r"Buy milk\nCall Ada")
+    });
     flow.client.leave();
 }
 

@@ -1,0 +1,91 @@
+//! Reads the command line, and explains the mistake that clap cannot know: a value without `=`.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::builder::StyledStr;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+use super::Cli;
+use super::serve_config::{self, ParseFailure};
+
+/// Flags whose value is optional and needs `=`, with the beginnings of their usual values.
+const OPTIONAL_VALUES: [(&str, &[&str]); 4] = [
+    ("--desktop", &[":"]),
+    ("--browser", &["http://", "https://", "about:", "file:"]),
+    ("--shell", &["sandbox", "host", "docker", "podman"]),
+    ("--marks", &["1", "2", "3", "4", "5", "6", "7", "8", "9"]),
+];
+
+const INTERNAL_COMMANDS: [&str; 2] = ["session-host", "guardian"];
+
+/// The command line, or the exit code after its help text or its mistake was printed.
+pub(crate) fn parse(arguments: Vec<OsString>) -> Result<Cli, ExitCode> {
+    let words = arguments.iter().skip(1);
+    let words: Vec<String> = words
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    serve_config::parse(arguments).map_err(|failure| match failure {
+        ParseFailure::CommandLine(error) => print(error, &words),
+        ParseFailure::File(error) => error.report(),
+    })
+}
+
+fn print(mut error: clap::Error, words: &[String]) -> ExitCode {
+    hide_internal_commands(&mut error);
+    if may_be_value(error.kind())
+        && let Some((flag, value)) = separated_value(words, &error)
+    {
+        explain(&mut error, flag, &value);
+    }
+    let printed = error.print();
+    match (printed, u8::try_from(error.exit_code())) {
+        (Ok(()), Ok(code)) => ExitCode::from(code),
+        (Ok(()) | Err(_), _) => ExitCode::FAILURE,
+    }
+}
+
+/// Whether a word where none belongs can be the reason of such an error.
+fn may_be_value(kind: ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::UnknownArgument | ErrorKind::InvalidSubcommand | ErrorKind::MissingSubcommand
+    )
+}
+
+/// The first flag that is followed by what is meant as its value: the word that clap refuses, or one
+/// that looks like a value.
+fn separated_value(words: &[String], error: &clap::Error) -> Option<(&'static str, String)> {
+    let refused = [ContextKind::InvalidArg, ContextKind::InvalidSubcommand];
+    let refused: Vec<String> = refused
+        .into_iter()
+        .filter_map(|kind| match error.get(kind) {
+            Some(ContextValue::String(text)) => Some(text.clone()),
+            _ => None,
+        })
+        .collect();
+    words.windows(2).find_map(|pair| {
+        let (flag, beginnings) = OPTIONAL_VALUES.iter().find(|(flag, _)| *flag == pair[0])?;
+        let value = &pair[1];
+        let is_meant =
+            refused.contains(value) || beginnings.iter().any(|begin| value.starts_with(begin));
+        (is_meant && !value.starts_with('-')).then(|| (*flag, value.clone()))
+    })
+}
+
+/// Removes the commands that telechir itself starts from the suggestions.
+fn hide_internal_commands(error: &mut clap::Error) {
+    let kind = ContextKind::SuggestedSubcommand;
+    let Some(ContextValue::Strings(names)) = error.get(kind) else {
+        return;
+    };
+    let mut names = names.clone();
+    names.retain(|name| !INTERNAL_COMMANDS.contains(&name.as_str()));
+    error.insert(kind, ContextValue::Strings(names));
+}
+
+fn explain(error: &mut clap::Error, flag: &str, value: &str) {
+    let tip = format!("the value of {flag} is optional and needs `=`: {flag}={value}");
+    let tips = vec![StyledStr::from(tip)];
+    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
+}

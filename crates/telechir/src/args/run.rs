@@ -1,0 +1,41 @@
+//! The flags of `run` about its conversation.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use telechir_providers::ImageLimit;
+
+#[derive(Debug, Args)]
+pub(crate) struct ConversationArguments {
+    /// Send the text of FILE as system instructions instead of telechir's description of the session.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) system: Option<PathBuf>,
+    /// Add the text of FILE to the system instructions.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) system_append: Option<PathBuf>,
+    /// Continue the run RUN of the recording, also after kill -9: nothing is executed twice. With a
+    /// task, also after its end. Give the device flags again; provider and model are those of RUN.
+    #[arg(long, value_name = "RUN", requires = "record", conflicts_with_all = ["run", "system", "system_append"])]
+    pub(crate) resume: Option<String>,
+    /// Send only the newest N screenshots again with each request [default: 10 to 40, in batches].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=600))]
+    pub(crate) keep_screenshots: Option<u16>,
+    /// Remove the oldest turns, with their results, while the conversation has more than about N tokens
+    /// [default: no limit].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1000..))]
+    pub(crate) max_history_tokens: Option<u64>,
+    /// Print every event as one JSON line on stdout, instead of the model's last message.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl ConversationArguments {
+    /// How many screenshots stay in the conversation.
+    pub(crate) fn images(&self) -> ImageLimit {
+        let Some(keep) = self.keep_screenshots.map(usize::from) else {
+            return ImageLimit::default();
+        };
+        let prune_above = keep;
+        ImageLimit { keep, prune_above }
+    }
+}

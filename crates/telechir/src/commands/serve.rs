@@ -1,0 +1,339 @@
+//! `serve`: the HTTP API; its sessions live in session hosts.
+
+pub(crate) mod check;
+
+use std::fs::Permissions;
+use std::future::Future;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
+use std::path::Path;
+use std::pin::pin;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde_json::Value;
+use telechir_host::{SessionPaths, launch};
+use telechir_server::http::{
+    HttpSettings, Listener, McpEndpoint, OpenSessionLimits, RecordingStore, ServerTls,
+    SessionLauncher, SessionOptions, Shutdown, ViewTickets, serve as serve_http,
+};
+use telechir_tools::{Capabilities, ToolCatalog, ToolSelection};
+use tokio::net::{TcpListener, UnixListener, UnixStream};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::oneshot;
+
+use super::tokens::token_file;
+use crate::args::{DeviceArguments, ListenAddress, ServeArguments, ServeCommand, ServeFlags};
+use crate::error::CliError;
+use crate::log::print_note;
+use crate::recording_folder::ServedRecordings;
+use crate::session_config::GivenFlags;
+use crate::session_host::{DEFAULT_IDLE_SECONDS, host_program};
+use crate::socket_folder::folder;
+
+pub(crate) async fn serve(arguments: ServeArguments) -> Result<ExitCode, CliError> {
+    match arguments.command {
+        Some(ServeCommand::Check(flags)) => check::report(&flags).await,
+        None => run(arguments.flags).await,
+    }
+}
+
+async fn run(flags: ServeFlags) -> Result<ExitCode, CliError> {
+    check::flags(&flags)?;
+    check::exposure(&flags)?;
+    // A policy or a token that cannot be read must not be noticed with the first call.
+    check::policy(&flags)?;
+    let tokens = token_file(flags.token_file.as_deref())?;
+    let known = tokens
+        .list()
+        .map_err(|e| CliError::message(e.to_string()))?;
+    let tls = tls(&flags)?;
+    let listener = listen(&flags.listen, &flags.behind_proxy, tls.clone()).await?;
+    let (address, hosts) = address(&listener, &flags.listen, &flags.host)?;
+    if known.is_empty() {
+        print_note(
+            "there are no tokens, so nobody can use the server; create one: telechir tokens new agent",
+        );
+    }
+    for warning in check::warnings(&flags) {
+        print_note(&warning);
+    }
+    print_note(&format!("serving the HTTP API on {address}"));
+    let settings = HttpSettings {
+        hosts,
+        tokens: tokens.clone(),
+        sockets: folder()?,
+        limits: limits(&flags),
+        catalog: catalog(&flags.devices),
+        recordings: recordings(&flags)?,
+        mcp_endpoint: McpEndpoint::new,
+        tickets: ViewTickets::default(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    };
+    let socket = match &flags.listen {
+        ListenAddress::Unix(path) => Some(path.clone()),
+        ListenAddress::Tcp(_) => None,
+    };
+    let shutdown = Shutdown {
+        grace: Duration::from_secs(flags.shutdown_timeout),
+    };
+    let launcher = Arc::new(Launcher {
+        flags: GivenFlags::new(&flags.devices, &flags.safety, flags.idle_timeout)?,
+        arguments: flags,
+        token_file: tokens.path().to_string_lossy().into_owned(),
+    });
+    let (stop, stopped) = oneshot::channel();
+    let stopped = async {
+        let _or_dropped = stopped.await;
+    };
+    let served = serve_http(listener, settings, launcher, stopped, shutdown);
+    let number = until_signal(served, stop, tls).await?;
+    if let Some(socket) = socket {
+        let _best_effort = std::fs::remove_file(socket);
+    }
+    Ok(match number {
+        0 => ExitCode::SUCCESS,
+        number => ExitCode::from(128 + number),
+    })
+}
+
+/// Serves until a signal. The first one ends the server when its requests have ended, the second at
+/// once. A hang-up reads the certificate again, if there is one. Returns the number of the first signal.
+async fn until_signal(
+    served: impl Future<Output = ()>,
+    stop: oneshot::Sender<()>,
+    tls: Option<ServerTls>,
+) -> Result<u8, CliError> {
+    let mut served = pin!(served);
+    let mut signals = Signals::new()?;
+    let mut stop = Some(stop);
+    let mut first = 0;
+    loop {
+        // Both arms are cancel-safe.
+        tokio::select! {
+            () = &mut served => return Ok(first),
+            number = signals.next() => match (&tls, number) {
+                (Some(tls), HANG_UP) => print_note(&match tls.reload() {
+                    Ok(()) => "the certificate was read again".to_owned(),
+                    Err(why) => format!("the earlier certificate stays in use: {why}"),
+                }),
+                (_, number) => match stop.take() {
+                    Some(stop) => {
+                        first = number;
+                        print_note("stopping when running requests have ended; sessions go on");
+                        let _or_ended = stop.send(());
+                    }
+                    None => return Ok(first),
+                },
+            },
+        }
+    }
+}
+
+/// The number of the signal that a closed terminal sends.
+const HANG_UP: u8 = 1;
+
+/// The signals that end a server.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hang_up: Signal,
+}
+
+impl Signals {
+    fn new() -> Result<Self, CliError> {
+        let failed = |e: io::Error| CliError::message(format!("failed to catch signals: {e}"));
+        let of = |kind: SignalKind| signal(kind).map_err(failed);
+        Ok(Self {
+            interrupt: of(SignalKind::interrupt())?,
+            terminate: of(SignalKind::terminate())?,
+            hang_up: of(SignalKind::hangup())?,
+        })
+    }
+
+    /// The number of the next signal. Cancel-safe.
+    async fn next(&mut self) -> u8 {
+        tokio::select! {
+            _ = self.interrupt.recv() => 2,
+            _ = self.terminate.recv() => 15,
+            _ = self.hang_up.recv() => HANG_UP,
+        }
+    }
+}
+
+fn tls(flags: &ServeFlags) -> Result<Option<ServerTls>, CliError> {
+    let files = flags.tls_cert.as_ref().zip(flags.tls_key.as_ref());
+    let loaded = files.map(|(cert, key)| ServerTls::load(cert, key));
+    loaded.transpose().map_err(CliError::message)
+}
+
+fn limits(flags: &ServeFlags) -> OpenSessionLimits {
+    let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    OpenSessionLimits {
+        max: count(flags.max_sessions),
+        max_per_owner: flags.max_sessions_per_owner.map_or(usize::MAX, count),
+        min_free_bytes: flags.min_free_memory.saturating_mul(1 << 20),
+        max_idle_seconds: flags.max_idle_timeout.unwrap_or(MAX_IDLE_SECONDS),
+    }
+}
+
+/// The longest time without a call: a year.
+pub(super) const MAX_IDLE_SECONDS: u64 = 31_536_000;
+
+/// The folder with a recording for each session.
+fn recordings(flags: &ServeFlags) -> Result<Option<Arc<dyn RecordingStore>>, CliError> {
+    let Some(folder) = &flags.safety.record else {
+        return Ok(None);
+    };
+    let folder = std::path::absolute(folder)?;
+    Ok(Some(Arc::new(ServedRecordings(folder))))
+}
+
+/// The tools for clients of the Model Context Protocol; none if the devices have none.
+fn catalog(devices: &DeviceArguments) -> Option<ToolCatalog> {
+    let is_private = devices.desktop.as_deref().is_none_or(str::is_empty);
+    let is_private = is_private && devices.page.attach.cdp.is_none();
+    let has = Capabilities {
+        desktop: devices.desktop.is_some(),
+        browser: devices.browser.is_some(),
+        shell: devices.shell.is_some(),
+        model: false,
+        screen: is_private.then(|| devices.screen_size()),
+    };
+    ToolCatalog::new(has, &ToolSelection::default()).ok()
+}
+
+/// Starts sessions with the flags of the server.
+struct Launcher {
+    flags: GivenFlags,
+    arguments: ServeFlags,
+    token_file: String,
+}
+
+#[async_trait]
+impl SessionLauncher for Launcher {
+    fn devices(&self) -> Vec<String> {
+        self.arguments.devices.names()
+    }
+
+    async fn launch(&self, paths: &SessionPaths, options: SessionOptions) -> Result<(), String> {
+        let id = paths.name.to_string();
+        let mut flags = self.flags.clone();
+        flags.retain_devices(&options.devices);
+        if let Some(display) = options.display {
+            let size = crate::args::size(&display).map_err(|why| format!("`display`: {why}"))?;
+            flags.set("display", crate::args::size_text(size).into());
+        }
+        if let Some(seconds) = options.idle_seconds {
+            flags.set("idle_timeout", seconds.into());
+        }
+        if let Some(record) = &self.arguments.safety.record {
+            // One session writes a recording.
+            let record = std::path::absolute(record).map_err(|e| e.to_string())?;
+            flags.set("record", record.join(&id).to_string_lossy().into());
+        }
+        // Calls are known again by their ids.
+        flags.set("run", id.into());
+        flags.set("token_file", Value::String(self.token_file.clone()));
+        flags.set("http", options.http);
+        let config = flags.into_config(DEFAULT_IDLE_SECONDS);
+        let program = host_program(paths, &self.arguments.devices.shell_env);
+        let launched = launch(paths, program, &config).await;
+        launched.map_err(|error| error.to_string())
+    }
+}
+
+pub(super) async fn listen(
+    listen: &ListenAddress,
+    behind_proxy: &[IpAddr],
+    tls: Option<ServerTls>,
+) -> Result<Listener, CliError> {
+    let failed =
+        |what: &str, e: io::Error| CliError::message(format!("failed to listen on {what}: {e}"));
+    match listen {
+        ListenAddress::Tcp(address) => {
+            let listener = TcpListener::bind(address).await;
+            let listener = listener.map_err(|e| failed(&address.to_string(), e))?;
+            Ok(Listener::Tcp {
+                listener,
+                proxies: behind_proxy.to_vec(),
+                tls,
+            })
+        }
+        ListenAddress::Unix(path) => {
+            let listener = listen_on_socket(path).await;
+            listener
+                .map(Listener::Unix)
+                .map_err(|e| failed(&path.display().to_string(), e))
+        }
+    }
+}
+
+/// Listens on a socket with mode 0600; replaces the socket of a server that is gone.
+async fn listen_on_socket(path: &Path) -> io::Result<UnixListener> {
+    if let Ok(metadata) = std::fs::symlink_metadata(path) {
+        if !metadata.file_type().is_socket() {
+            return Err(io::Error::other("the file exists and is not a socket"));
+        }
+        if UnixStream::connect(path).await.is_ok() {
+            return Err(io::ErrorKind::AddrInUse.into());
+        }
+        std::fs::remove_file(path)?;
+    }
+    let folder = path.parent().filter(|path| !path.as_os_str().is_empty());
+    let name = path.file_name().unwrap_or_default();
+    // Nobody else connects before the mode is set: the socket is bound in a private folder.
+    let private = tempfile::tempdir_in(folder.unwrap_or_else(|| Path::new(".")))?;
+    let bound = private.path().join(name);
+    let listener = UnixListener::bind(&bound)?;
+    std::fs::set_permissions(&bound, Permissions::from_mode(0o600))?;
+    std::fs::rename(&bound, path)?;
+    Ok(listener)
+}
+
+/// The address for people, and the values of `Host` that are served.
+pub(super) fn address(
+    listener: &Listener,
+    listen: &ListenAddress,
+    names: &[String],
+) -> Result<(String, Vec<String>), CliError> {
+    let mut hosts: Vec<String> = names.iter().map(|host| host.to_ascii_lowercase()).collect();
+    let address = match listener {
+        Listener::Tcp { listener, tls, .. } => {
+            let address = listener
+                .local_addr()
+                .map_err(|e| CliError::message(format!("failed to read the address: {e}")))?;
+            let (scheme, port) = match tls {
+                Some(_) => ("https", 443),
+                None => ("http", 80),
+            };
+            hosts.extend(own_hosts(address, port));
+            format!("{scheme}://{address}")
+        }
+        Listener::Unix(_) => {
+            hosts.push("localhost".to_owned());
+            match listen {
+                ListenAddress::Unix(path) => format!("unix:{}", path.display()),
+                ListenAddress::Tcp(address) => address.to_string(),
+            }
+        }
+    };
+    Ok((address, hosts))
+}
+
+fn own_hosts(address: SocketAddr, default_port: u16) -> Vec<String> {
+    let port = address.port();
+    let mut names = vec![match address {
+        SocketAddr::V4(address) => address.ip().to_string(),
+        SocketAddr::V6(address) => format!("[{}]", address.ip()),
+    }];
+    if address.ip().is_loopback() {
+        names.push("localhost".to_owned());
+    }
+    let with_port = names.iter().map(|name| format!("{name}:{port}"));
+    let without = names.iter().filter(|_| port == default_port).cloned();
+    with_port.chain(without).collect()
+}
