@@ -24,7 +24,12 @@ if [[ -z ${PROGRAM:-} ]]; then
   PROGRAM=$target/release/telechir
 fi
 page=$(mktemp)
-trap 'rm -f "$page"' EXIT
+# A screen for the browsers of the others, in a window.
+exec 3< <(exec Xvfb -displayfd 1 -screen 0 1280x1024x24 -nolisten tcp 2>/dev/null)
+screen=$!
+trap 'rm -f "$page"; kill "$screen"' EXIT
+read -r display <&3
+export DISPLAY=:$display
 "$target/mcp-clients/python/bin/python" -B scripts/mcp_bench.py "$PROGRAM" "$peers" >"$page"
 cp "$page" benchmarks/mcp.md
 echo "written to benchmarks/mcp.md"

@@ -18,6 +18,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import anyio
+import mcp_tasks
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 
@@ -31,7 +32,7 @@ PAGE = (
 
 class Pages(BaseHTTPRequestHandler):
     def do_GET(self):
-        body = PAGE.encode()
+        body = mcp_tasks.PAGES.get(self.path.split("?")[0], PAGE).encode()
         self.send_response(200)
         self.send_header("Content-Type", "text/html; charset=utf-8")
         self.send_header("Content-Length", str(len(body)))
@@ -57,6 +58,9 @@ class Server:
             "TMPDIR": folder,
             "XDG_RUNTIME_DIR": f"{folder}/run",
         }
+        # For the servers that need a screen of the machine; telechir has its own.
+        if display := os.environ.get("DISPLAY"):
+            environment["DISPLAY"] = display
         return StdioServerParameters(command=self.command[0], args=self.command[1:], env=environment)
 
     def is_missing(self):
@@ -65,8 +69,9 @@ class Server:
         return not Path(file).exists()
 
 
-def servers(program, peers, policy, url):
-    """The servers with a browser, headless."""
+def servers(program, peers, policy, url, in_window=False):
+    """The servers, their browsers headless or in a window."""
+    headless = [] if in_window else ["--headless"]
     node = str(Path(sys.executable).parent / "node")
     modules = Path(peers, "node_modules")
 
@@ -118,7 +123,8 @@ def servers(program, peers, policy, url):
 
     telechir = Server(
         "**telechir**",
-        [program, "mcp", "--browser", "--headless", "--shell", f"--policy={policy}"],
+        [program, "mcp", "--browser", *headless, "--shell", f"--policy={policy}"],
+        tasks=mcp_tasks.Telechir,
         open=telechir_open,
         snapshot=telechir_snapshot,
         ref=telechir_ref,
@@ -126,8 +132,9 @@ def servers(program, peers, policy, url):
     )
     playwright = Server(
         "Playwright MCP",
-        [node, str(modules / "@playwright/mcp/cli.js"), "--headless", "--isolated", "--no-sandbox"]
+        [node, str(modules / "@playwright/mcp/cli.js"), *headless, "--isolated", "--no-sandbox"]
         + ["--executable-path", CHROMIUM],
+        tasks=mcp_tasks.Playwright,
         open=playwright_open,
         snapshot=playwright_snapshot,
         ref=playwright_ref,
@@ -135,7 +142,7 @@ def servers(program, peers, policy, url):
     )
     devtools = Server(
         "chrome-devtools-mcp",
-        [node, str(modules / "chrome-devtools-mcp/build/src/bin/chrome-devtools-mcp.js"), "--headless"]
+        [node, str(modules / "chrome-devtools-mcp/build/src/bin/chrome-devtools-mcp.js"), *headless]
         + ["--isolated", "--executablePath", CHROMIUM, "--chromeArg=--no-sandbox"],
         open=devtools_open,
         snapshot=devtools_snapshot,
@@ -157,8 +164,8 @@ def own_folder():
         yield folder
 
 
-def resident(pid):
-    """Resident kilobytes of a process and its descendants."""
+def memory_of(pid):
+    """Resident kilobytes of a process and its descendants, and those that only they have written."""
     children = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -167,16 +174,18 @@ def resident(pid):
                 children.setdefault(int(fields[1]), []).append(int(entry.name))
             except OSError:
                 continue
-    total, left = 0, [pid]
+    resident, own, left = 0, 0, [pid]
     while left:
         each = left.pop()
         left += children.get(each, [])
         try:
-            found = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{each}/status").read_text())
+            rollup = Path(f"/proc/{each}/smaps_rollup").read_text()
         except OSError:
             continue
-        total += int(found.group(1)) if found else 0
-    return total
+        size = dict(re.findall(r"^(\w+):\s+(\d+) kB", rollup, re.MULTILINE))
+        resident += int(size.get("Rss", 0))
+        own += int(size.get("Private_Dirty", 0))
+    return resident, own
 
 
 def child_of_this_process():
@@ -208,7 +217,7 @@ async def cold_start(server):
         async with Client(server.parameters(folder)) as client:
             tools = (await client.list_tools()).tools
             took = time.monotonic() - started
-            memory = resident(child_of_this_process())
+            memory = memory_of(child_of_this_process())
     size = len(json.dumps([tool.model_dump(by_alias=True, exclude_none=True) for tool in tools]))
     return took * 1000, memory, len(tools), size
 
@@ -222,8 +231,16 @@ def milliseconds(values, base):
     return f"{median:.1f} ms", f"{median / base:.1f}"
 
 
+START_REMARK = """
+Memory before the first session: the resident set, and what the processes have written themselves. The \
+rest of telechir's is its program file in the page cache, which all its processes share: 9 MB of code, of \
+which the kernel maps 16 pages with each page that is used, and 2 MB of constants. Half of what it has \
+written are pointers of its constants that the loader sets (0.8 MB) and the main thread's stack. The goal \
+of 12 MB would need the code of the start beside each other in the file, or no address randomisation."""
+
+
 async def start_table(contestants):
-    print("## Start\n\n| server | first `tools/list` | ratio | memory then | tools | their JSON |\n|---|---|---|---|---|---|")
+    print("## Start\n\n| server | first `tools/list` | ratio | memory then | of it written | tools | their JSON |\n|---|---|---|---|---|---|---|")
     found = {server.name: [] for server in contestants if not server.is_missing()}
     for _ in range(ROUNDS):
         for server in contestants:
@@ -236,15 +253,16 @@ async def start_table(contestants):
     base = statistics.median(each[0] for each in next(iter(found.values()))[1:])
     for server in contestants:
         if server.name not in found:
-            row([server.name, "**missing**", "", "", "", ""])
+            row([server.name, "**missing**", "", "", "", "", ""])
             continue
         samples = found[server.name][1:]
         took, ratio = milliseconds([each[0] for each in samples], base)
-        memory = statistics.median(each[1] for each in samples) / 1024
-        row([server.name, took, ratio, f"{memory:.1f} MB", samples[0][2], f"{samples[0][3]:,} bytes"])
+        resident, own = (statistics.median(each[1][part] for each in samples) / 1024 for part in (0, 1))
+        row([server.name, took, ratio, f"{resident:.1f} MB", f"{own:.1f} MB", samples[0][2], f"{samples[0][3]:,} bytes"])
+    print(START_REMARK)
 
 
-async def browser_tables(contestants):
+async def browser_tables(contestants, title):
     figures = {}
 
     async def measure(server, turns):
@@ -280,7 +298,7 @@ async def browser_tables(contestants):
         for server in contestants:
             if not server.is_missing():
                 group.start_soon(guarded, server, turns)
-    print("\n## A page\n\n| server | click, settled, screenshot | ratio | snapshot | ratio | characters of both |\n|---|---|---|---|---|---|")
+    print(f"\n## {title}\n\n| server | click, settled, screenshot | ratio | snapshot | ratio | characters of both |\n|---|---|---|---|---|---|")
     first = figures[contestants[0].name]
     click, snapshot = statistics.median(first[0]), statistics.median(first[1])
     for server in contestants:
@@ -289,6 +307,36 @@ async def browser_tables(contestants):
             continue
         clicks, snapshots, characters = figures[server.name]
         row([server.name, *milliseconds(clicks, click), *milliseconds(snapshots, snapshot), f"{characters:,}"])
+
+
+async def task_table(contestants, url):
+    """The characters of all results of the same tasks."""
+    base = url.rstrip("/")
+    found = {}
+    for server in contestants:
+        if server.is_missing():
+            continue
+        with own_folder() as folder:
+            try:
+                async with Client(server.parameters(folder)) as client:
+                    call = call_of(client)
+                    done = [
+                        await mcp_tasks.count(server.calls["tasks"], call, base, task) for task in mcp_tasks.TASKS
+                    ]
+                    found[server.name] = done
+            except BaseException as error:
+                print(f"{server.name}: {error!r}", file=sys.stderr)
+    print(
+        f"\n## {len(mcp_tasks.TASKS)} tasks\n\nForms, a shop, tables and dialogs on local pages, by the refs in the "
+        "answers.\n\n| server | characters of all results | ratio | largest task |\n|---|---|---|---|"
+    )
+    base = sum(found[contestants[0].name])
+    for server in contestants:
+        if server.name not in found:
+            row([server.name, "**missing**", "", ""])
+            continue
+        done = found[server.name]
+        row([server.name, f"{sum(done):,}", f"{sum(done) / base:.1f}", f"{max(done):,}"])
 
 
 async def command_table(telechir, commander):
@@ -337,8 +385,12 @@ async def main():
             f"telechir is {build}; {os.cpu_count()} cores, load {load} before the run, {ROUNDS - 1} rounds.\n"
         )
         await start_table([telechir, playwright, devtools, commander])
-        await browser_tables([telechir, playwright, devtools])
+        await browser_tables([telechir, playwright, devtools], "A page, headless")
+        in_window = servers(program, peers, policy, url, in_window=True)
+        await browser_tables(in_window[:3], "A page, in a window")
+        await task_table([telechir, playwright], url)
         await command_table(telechir, commander)
 
 
-anyio.run(main)
+if __name__ == "__main__":
+    anyio.run(main)

@@ -1,8 +1,8 @@
 """Writes docs/design/mutants.md from the results of cargo-mutants.
 
 Arguments: the folder with a folder for each crate, which has one for each part; the document; the
-crates. Reasons that the document gives for survivors are kept. Exits with 1 if a crate is below the
-goal, a part is missing, or a survivor has no reason.
+crates. What the document says about a crate's run, and its reasons for survivors, are kept. Exits
+with 1 if a crate is below the goal, a part is missing, or a survivor has no reason.
 """
 
 import json
@@ -12,9 +12,10 @@ import sys
 
 GOAL = 97
 NO_REASON = "none yet"
+NO_SURVIVOR = "None survives."
 INTRODUCTION = """# Mutation testing
 
-`make mutants` changes one expression of a crate at a time, such as `||` to `&&`, and runs the crate's own tests. If none of them fails, the mutant survives: nothing checks that expression. The goal is that at most 3 % survive in the crates that decide, filter, record and confine, and that each survivor has its reason here.
+`make mutants` changes one expression of a crate at a time, such as `||` to `&&`, and runs the crate's own tests; for `telechir-process` those of `telechir-shell`, too, which tries what the sandbox withstands. If none of them fails, the mutant survives: nothing checks that expression. The goal is that at most 3 % survive in the crates that decide, filter, record and confine, and that each survivor has its reason here.
 
 A timeout counts as caught: the tests noticed that the program no longer ends. Mutants that do not compile do not count. Where not all mutants of a crate ran, those that ran are a sample: every Nth, in one or more parts.
 """
@@ -56,6 +57,12 @@ def name(mutant):
     return f"{path}: {text} (line {line - first + 1}, column {column})"
 
 
+def old_note(document, crate):
+    """The paragraph under a crate's heading, which says how its mutants ran."""
+    found = re.search(rf"^## {crate}\n\n(?!\|)(.+)\n", document, re.M)
+    return [found[1] + "\n"] if found and found[1] != NO_SURVIVOR else []
+
+
 def old_reasons(document):
     """Reasons by crate and survivor."""
     found, crate = {}, None
@@ -91,11 +98,11 @@ def main():
         done = ran(folder, crate, outcomes)
         rows.append(f"| `{crate}` | {done} | {unviable} | {caught} | {timeouts} | {missed} | {share:.1f} %{note} |")
         survivors = sorted(mutant for mutant, summary in outcomes.items() if summary == "MissedMutant")
-        lines = [f"## {crate}\n"]
+        lines = [f"## {crate}\n", *old_note(text, crate)]
         if survivors:
             lines += ["| survivor | reason |", "|---|---|"]
         else:
-            lines.append("None survives.")
+            lines.append(NO_SURVIVOR)
         for mutant in survivors:
             reason = reasons.get((crate, mutant), NO_REASON)
             is_good &= reason != NO_REASON

@@ -6,6 +6,7 @@
 # 2. Kills: kills a running batch of real shell commands with SIGKILL at random points, sends the
 #    same response again, and checks each time that nothing was lost, repeated or left over. Prints
 #    every point and a table. Also kills bash and its terminal under running batches.
+#    Kills runs of a model likewise and resumes them. RESUME_POINTS: number of them [default: 20].
 #    KILL_POINTS: number of points [default: 100]. KILL_SEED: seed of the points [default: random].
 # 3. Settling: compares screenshots of real applications with the screen two seconds later
 #    (scripts/settling.sh).
@@ -14,6 +15,7 @@
 # 5. Payload limits: payloads of 100 MB in every dialect (scripts/payload-limits.sh).
 # 6. Fuzzing: every reader of external bytes (scripts/fuzz.sh). FUZZ_SECONDS: time per target
 #    [default: 600].
+# 7. The HTTP API: generated requests by its OpenAPI document (scripts/schemathesis.sh).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 APPLICATIONS=1 scripts/setup.sh
@@ -23,8 +25,10 @@ cargo test --quiet --package telechir-x11 --test it -- typing:: applications:: -
 
 export TELECHIR_KILL_POINTS=${KILL_POINTS:-100}
 export TELECHIR_KILL_SEED=${KILL_SEED:-$RANDOM}
+export TELECHIR_RESUME_POINTS=${RESUME_POINTS:-20}
 cargo test --quiet --package telechir --test it -- --test-threads=1 --nocapture \
   --exact journal_kills::a_kill_at_any_point_loses_nothing_and_repeats_nothing \
+  runs::resume::a_killed_run_continues_and_repeats_nothing \
   journal_kills::strike::a_lost_bash_or_terminal_costs_exactly_one_command
 
 scripts/settling.sh
@@ -35,3 +39,5 @@ TELECHIR_CYCLES=${BROWSER_CYCLES:-100} cargo test --quiet --package telechir-bro
 scripts/payload-limits.sh
 
 scripts/fuzz.sh
+
+EXAMPLES=${EXAMPLES:-200} scripts/schemathesis.sh

@@ -8,8 +8,11 @@ cd "$(dirname "$0")/.."
 scripts/sdk.sh
 # MCP clients that people use drive `telechir mcp`.
 scripts/mcp-clients.sh
-# MiniWoB++ pages for the browser tests.
+# Pages of MiniWoB++ and of npm packages for the browser tests.
 scripts/miniwob-pages.sh
+scripts/package-pages.sh
+# The rules by which the live page is checked.
+scripts/axe.sh
 
 tally=$(mktemp -d)
 trap 'rm -rf "$tally"' EXIT
