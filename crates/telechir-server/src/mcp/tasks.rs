@@ -318,7 +318,7 @@ mod tests {
         assert_eq!(again.members["text"], "done", "the result stays");
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn a_task_is_stopped_by_name_and_with_a_cancelled_call() {
         let tasks = tasks();
         let forever = |_| std::future::pending::<TaskResult>();
@@ -357,7 +357,7 @@ mod tests {
         assert_eq!(ended.try_recv(), Err(oneshot::error::TryRecvError::Closed));
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn a_call_that_is_sent_again_follows_its_task() {
         let tasks = tasks();
         let first = by(Some("c1"), "a");

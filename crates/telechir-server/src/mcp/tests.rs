@@ -218,10 +218,7 @@ async fn a_call_that_would_wait_too_long_is_answered_busy_and_not_executed() {
     let busy = call("second").await.expect("an answer");
     assert!(busy.is_error);
     let message = busy.members["message"].as_str().expect("a message");
-    assert!(
-        message.starts_with("Busy: execute_cli (for 0 s)"),
-        "{message}"
-    );
+    assert!(message.starts_with("Busy: execute_cli (for "), "{message}");
     gate.end.add_permits(1);
     assert!(!first.await.expect("an answer").is_error);
     assert!(calls.try_recv().is_err(), "the second was not executed");

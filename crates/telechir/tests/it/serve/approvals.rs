@@ -54,6 +54,12 @@ pub(super) fn answer(client: &Client, question: &Value, body: &Value) -> Answer 
     client.request("POST", &path, Some(&body.to_string()))
 }
 
+/// The turn, once its state says that it waits for an answer.
+fn awaiting_approval(agent: &Client, location: &str) -> Value {
+    let turn = || agent.request("GET", location, None).json();
+    assert_eventually_blocking!(turn(), |turn| turn["state"] == "awaiting_approval")
+}
+
 fn results(agent: &Client, location: &str) -> Value {
     let ended = agent.request_with(&["Prefer: wait=30"], "GET", location, None);
     assert_eq!(ended.status, 200, "{ended:?}");
@@ -71,8 +77,7 @@ fn an_operator_approves_exactly_what_was_read() {
         question["lines"].to_string().contains("touch a1"),
         "{question}"
     );
-    let pending = agent.request("GET", &location, None).json();
-    assert_eq!(pending["state"], "awaiting_approval");
+    let pending = awaiting_approval(&agent, &location);
     assert_eq!(pending["approval"], question["id"]);
 
     let digest = question["digest"].as_str().expect("a digest");
@@ -206,8 +211,7 @@ fn an_agent_never_answers_a_question() {
         let error = refused.expect_err("not an operator").to_string();
         assert!(error.contains("no valid token of an operator"), "{error}");
     }
-    let pending = agent.request("GET", &location, None).json();
-    assert_eq!(pending["state"], "awaiting_approval", "{pending}");
+    awaiting_approval(&agent, &location);
     let cancel = format!("/v1/sessions/{id}/cancel");
     assert_eq!(agent.request("POST", &cancel, Some("{}")).status, 204);
     server.assert_closes(&agent, &id);

@@ -19,6 +19,7 @@ const READ_TIMEOUT: Duration = Duration::from_secs(60);
 pub(crate) struct Server {
     pub(crate) sessions: SessionFixture,
     flags: Vec<String>,
+    listen: String,
     child: Child,
     pub(crate) address: String,
 }
@@ -56,11 +57,16 @@ impl Server {
         Self::started(sessions, flags, listen)
     }
 
-    fn started(sessions: SessionFixture, flags: Vec<String>, listen: &str) -> Self {
+    fn started(sessions: SessionFixture, mut flags: Vec<String>, listen: &str) -> Self {
+        // Other tests use the machine's memory at the same time.
+        if !flags.iter().any(|flag| flag.contains("min-free-memory")) {
+            flags.push("--min-free-memory=0".to_owned());
+        }
         let (child, address) = start(&sessions, &flags, listen);
         Self {
             sessions,
             flags,
+            listen: listen.to_owned(),
             child,
             address,
         }
@@ -82,12 +88,12 @@ impl Server {
         self.child.wait().expect("its end").code()
     }
 
-    /// Starts a server that has ended again at the same address.
+    /// Starts a server that has ended again, at another port: its own may be another process's by now.
     pub(crate) fn start_again(&mut self) {
-        (self.child, self.address) = start(&self.sessions, &self.flags, &self.address);
+        (self.child, self.address) = start(&self.sessions, &self.flags, &self.listen);
     }
 
-    /// Kills the server as `kill -9` does, and starts it again at the same address.
+    /// Kills the server as `kill -9` does, and starts it again at another port.
     pub(crate) fn kill_and_restart(&mut self) {
         self.child.kill().expect("a signal");
         self.child.wait().expect("its end");

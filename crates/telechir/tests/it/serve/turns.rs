@@ -133,12 +133,10 @@ fn a_turn_goes_on_without_its_connection_if_the_client_prefers_that() {
     assert_eq!(accepted.status, 202, "{accepted:?}");
     let location = accepted.header("location").expect("an address").to_owned();
     assert_eq!(location, format!("/v1/sessions/{id}/turns/long"));
-    assert_eq!(accepted.json()["state"], "running");
-    let pending = agent.request("GET", &location, None);
-    assert_eq!(
-        (pending.status, &pending.json()["state"]),
-        (202, &json!("running"))
-    );
+    let pending = || agent.request("GET", &location, None);
+    assert_eventually_blocking!(pending(), |pending| {
+        pending.status == 202 && pending.json()["state"] == "running"
+    });
     let session = agent.get(&format!("/v1/sessions/{id}"));
     assert_eq!(session["running"], "long");
     fs::write(server.sessions.file("work/go"), "").expect("a file");
