@@ -58,7 +58,6 @@ export async function follow(id, signal, each) {
       for await (const { row, event } of parse(answer.body)) {
         last = row;
         each(event);
-        if (event.event === "session_closed") return;
       }
     } catch (error) {
       if (signal.aborted) return;

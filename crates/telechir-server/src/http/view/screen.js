@@ -64,7 +64,9 @@ export class Screen {
   }
 
   send(message) {
-    if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify(message));
+    const isOpen = this.socket?.readyState === WebSocket.OPEN;
+    if (isOpen) this.socket.send(JSON.stringify(message));
+    return isOpen;
   }
 
   visibilityChanged() {
@@ -104,6 +106,7 @@ export class Screen {
     const socket = this.socket;
     this.socket = null;
     socket?.close();
+    this.takeover.failed();
   }
 
   /** Lets the server send one update: what it has by then is the newest, and nothing waits. */

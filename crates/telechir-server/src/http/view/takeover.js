@@ -16,7 +16,7 @@ const LINE_PX = 33;
 const MAX_TEXT = 50_000;
 
 export class Takeover {
-  /** `send` sends a message to the session. */
+  /** `send` sends a message to the session, and says whether there is a connection. */
   constructor(id, canvas, send) {
     this.storage = `telechir-control-${id}`;
     this.canvas = canvas;
@@ -58,8 +58,7 @@ export class Takeover {
     if (this.isTaken) {
       this.send("give");
     } else if (!this.isWaiting) {
-      this.isWaiting = true;
-      this.send("take");
+      this.isWaiting = this.send("take");
     }
   }
 
@@ -75,7 +74,7 @@ export class Takeover {
     if (id) this.keys.focus({ preventScroll: true });
   }
 
-  /** The request did not succeed. */
+  /** The request did not succeed, or its answer will not come. */
   failed() {
     this.isWaiting = false;
   }

@@ -45,12 +45,16 @@ pub(super) struct PageFixture {
 
 impl PageFixture {
     pub(super) fn open(role: &str, more: &[&str]) -> Self {
+        Self::with_server(SessionFixture::new(), &["--shell"], role, more)
+    }
+
+    /// A page of a server with other flags.
+    fn with_server(sessions: SessionFixture, server: &[&str], role: &str, more: &[&str]) -> Self {
         require(Component::Sandbox);
         require(Component::Chromium);
-        let sessions = SessionFixture::new();
         fs::write(sessions.file("policy.toml"), ASKING).expect("a policy");
         fs::write(sessions.file("browsing.toml"), BROWSING).expect("a policy");
-        let server = Server::in_folder(sessions, &["--shell"]);
+        let server = Server::in_folder(sessions, server);
         let agent = server.client("agent");
         let id = agent.open(&json!({"name": "count \u{202e}files"}));
         let fixture = Self { server, agent, id };
@@ -260,6 +264,36 @@ fn a_denial_has_a_reason_and_is_in_the_timeline() {
     );
     page.script("document.querySelectorAll('details').forEach((one) => one.open = true)");
     page.wait("document.querySelector('.calls').innerText", "00042");
+}
+
+#[test]
+fn the_timeline_of_a_session_that_continues_a_recording_goes_on() {
+    let sessions = SessionFixture::new();
+    let record = format!("--record={}", sessions.file("recordings").display());
+    let page = PageFixture::with_server(sessions, &["--shell", &record], "viewer", &[]);
+    let open = || {
+        let key = ["Idempotency-Key: page"];
+        let opened = page
+            .agent
+            .request_with(&key, "POST", "/v1/sessions", Some("{}"));
+        assert_eq!(opened.status, 201, "{opened:?}");
+        opened.json()["id"].as_str().expect("an id").to_owned()
+    };
+    let id = open();
+    let call = |name: &str| {
+        let response = bash(&format!("echo {name}")).replace("toolu_1", name);
+        let turn = format!("/v1/sessions/{id}/anthropic-messages");
+        page.agent.post(&turn, &response);
+    };
+    call("earlier");
+    let path = format!("/v1/sessions/{id}");
+    assert_eq!(page.agent.request("DELETE", &path, None).status, 204);
+    assert_eq!(open(), id);
+    page.script(&format!("location.hash = '#/sessions/{id}'"));
+    let calls = "document.querySelector('.calls').innerText";
+    page.wait(calls, "echo earlier");
+    call("later");
+    page.wait(calls, "echo later");
 }
 
 #[test]

@@ -109,6 +109,48 @@ fn points_are_stale_after_a_person_acted() {
 }
 
 #[test]
+fn control_can_be_taken_after_a_lost_connection() {
+    let page = PageFixture::open("operator", &[]);
+    page.start_screen();
+    page.show_screen();
+    page.mark_button();
+    page.wait("document.querySelector('#control').innerText", "Take over");
+    // The page's sockets, and what opens them, until the connection may be there again.
+    page.script(
+        "window.sockets = new Set(); const send = WebSocket.prototype.send; \
+         WebSocket.prototype.send = function (data) { sockets.add(this); send.call(this, data); }; \
+         'ready'",
+    );
+    page.browse_in(SCREEN, &[], "javascript_exec", json!({ "text": FIELD }));
+    page.wait("sockets.size", "1");
+    page.script(
+        "window.RealSocket = WebSocket; \
+         window.WebSocket = class { static OPEN = 1; readyState = 3; close() {} \
+             constructor() { setTimeout(() => this.onclose?.(), 10); } }; \
+         sockets.forEach((socket) => socket.close()); 'closed'",
+    );
+    page.wait(
+        "document.querySelector('.session').innerText",
+        "No connection to the screen",
+    );
+    page.click("#control");
+    // The list of sessions is read every second; it does not say that anything waits.
+    page.script(
+        "window.seen = 0; window.RealFetch = fetch; \
+         window.fetch = (...all) => { window.seen += 1; return RealFetch(...all); }; 'counts'",
+    );
+    page.wait("seen >= 4", "true");
+    page.wait("document.querySelector('#control').innerText", "Take over");
+    page.script("window.WebSocket = RealSocket; 'back'");
+    page.wait("sockets.size > 1", "true");
+    page.click("#control");
+    page.wait(
+        "document.querySelector('.session').innerText",
+        "You have control",
+    );
+}
+
+#[test]
 fn a_viewer_takes_no_control() {
     let page = PageFixture::open("viewer", &[]);
     page.start_screen();
