@@ -5,11 +5,13 @@ use axum::response::{IntoResponse as _, Response};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use telechir_host::HostClient;
-use telechir_host::approvals::{AnswerScope, ApprovalCode, OpenApproval, OperatorAnswer};
+use telechir_host::approvals::{
+    AnswerScope, ApprovalCode, FoundApproval, OpenApproval, OperatorAnswer,
+};
 use telechir_policy::{Decision, Digest, Interface};
 
 use super::problem::{Problem, ProblemKind};
-use super::request::{ApiRequest, failure, reply};
+use super::request::{ApiRequest, reply};
 use super::sessions;
 
 /// An open question.
@@ -185,11 +187,14 @@ async fn find(request: &ApiRequest) -> Result<(HostClient, OpenApproval), Proble
     let code: ApprovalCode = request.path("id").parse().map_err(missing)?;
     let mut settled = None;
     for client in sessions::all(&request.state).await? {
-        let found = client.find_approval(&code).await.map_err(failure)?;
-        if let Some(open) = found.open {
-            return Ok((client, open));
+        match client.find_approval(&code).await {
+            Ok(FoundApproval {
+                open: Some(open), ..
+            }) => return Ok((client, open)),
+            Ok(found) => settled = settled.or(found.settled),
+            // A session that ends meanwhile must not hide the others.
+            Err(error) => tracing::warn!(%error, "a question is not looked for in a session"),
         }
-        settled = settled.or(found.settled);
     }
     Err(missing(settled.map_or_else(
         || format!("no open question has the id {code}"),

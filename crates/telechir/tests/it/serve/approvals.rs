@@ -1,6 +1,11 @@
 //! Questions over HTTP: operators answer them, agents never do.
 
 use std::fs;
+use std::io::{self, Read as _, Write as _};
+use std::net::Shutdown;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::thread;
 
 use serde_json::{Value, json};
 use telechir_host::approvals::{AnswerScope, OperatorAnswer};
@@ -214,6 +219,52 @@ fn an_agent_never_answers_a_question() {
     awaiting_approval(&agent, &location);
     let cancel = format!("/v1/sessions/{id}/cancel");
     assert_eq!(agent.request("POST", &cancel, Some("{}")).status, 204);
+    server.assert_closes(&agent, &id);
+}
+
+/// A session host that answers the greeting as the real one does, and loses every connection then.
+/// Returns its socket, which is listed before those of sessions over HTTP.
+fn failing_host(real: &Path) -> PathBuf {
+    let socket = real.with_file_name("failing");
+    let listener = UnixListener::bind(&socket).expect("a socket");
+    let real = real.to_owned();
+    thread::spawn(move || {
+        while let Ok((mut client, _)) = listener.accept() {
+            let mut host = UnixStream::connect(&real).expect("a connection");
+            let mut answers = host.try_clone().expect("a descriptor");
+            let mut greeted = client.try_clone().expect("a descriptor");
+            thread::spawn(move || io::copy(&mut answers, &mut greeted));
+            let mut part = [0; 4096];
+            let length = client.read(&mut part).expect("a greeting");
+            host.write_all(&part[..length]).expect("it is passed on");
+            // A request, or the end of a client that only wanted to know whether it is there.
+            let _either = client.read(&mut part);
+            let _it_may_be_gone = client.shutdown(Shutdown::Both);
+            let _it_may_be_gone = host.shutdown(Shutdown::Both);
+        }
+    });
+    socket
+}
+
+#[test]
+fn a_session_that_fails_hides_no_question() {
+    let (server, agent, id) = asking();
+    let operator = server.client("operator");
+    let location = request(&agent, &id, "f1");
+    let question = question(&operator);
+    let socket = failing_host(&server.sessions.file(&format!("run/telechir/{id}")));
+    assert_eq!(
+        self::question(&operator)["id"],
+        question["id"],
+        "it is listed"
+    );
+    let path = format!("/v1/approvals/{}", question["id"].as_str().expect("an id"));
+    assert_eq!(operator.get(&path)["id"], question["id"]);
+    let approve = json!({"decision": "approve", "digest": question["digest"]});
+    let approved = answer(&operator, &question, &approve);
+    assert_eq!(approved.status, 204, "{approved:?}");
+    fs::remove_file(socket).expect("no socket");
+    assert!(results(&agent, &location).to_string().contains("made f1"));
     server.assert_closes(&agent, &id);
 }
 
