@@ -297,7 +297,10 @@ fn options(request: &ApiRequest, wanted: &OpenSession) -> Result<SessionOptions,
         display: wanted.display.clone(),
         idle_seconds: wanted.idle_seconds,
         http,
-    })
+    };
+    let checked = request.state.launcher.check(&options);
+    checked.map_err(unreadable)?;
+    Ok(options)
 }
 
 /// The id of a session: random, or the same for the same key of a principal.

@@ -56,6 +56,12 @@ pub struct SessionOptions {
 
 /// Which sessions may be opened over HTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    /// Checks what only the launcher understands of the options, such as the size of the display.
+    ///
+    /// # Errors
+    /// With a sentence, if no session can have them.
+    fn check(&self, options: &SessionOptions) -> Result<(), String>;
+
 pub struct OpenSessionLimits {
     /// Maximum number that is open at the same time.
     pub max: usize,

@@ -2,20 +2,22 @@
 
 pub(crate) mod check;
 
-use std::fs::Permissions;
+use std::fs::{File, Permissions};
 use std::future::Future;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
-use std::path::Path;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use rustix::fs::{Mode, OFlags};
 use serde_json::Value;
 use telechir_host::{SessionPaths, launch};
+use telechir_protocol::Size;
 use telechir_server::http::{
     HttpSettings, Listener, McpEndpoint, OpenSessionLimits, RecordingStore, ServerTls,
     SessionLauncher, SessionOptions, Shutdown, ViewTickets, serve as serve_http,
@@ -74,7 +76,7 @@ async fn run(flags: ServeFlags) -> Result<ExitCode, CliError> {
         version: env!("CARGO_PKG_VERSION").to_owned(),
     };
     let socket = match &flags.listen {
-        ListenAddress::Unix(path) => Some(path.clone()),
+        ListenAddress::Unix(path) => Some(SocketFile::open(path)?),
         ListenAddress::Tcp(_) => None,
     };
     let shutdown = Shutdown {
@@ -92,7 +94,7 @@ async fn run(flags: ServeFlags) -> Result<ExitCode, CliError> {
     let served = serve_http(listener, settings, launcher, stopped, shutdown);
     let number = until_signal(served, stop, tls).await?;
     if let Some(socket) = socket {
-        let _best_effort = std::fs::remove_file(socket);
+        socket.remove();
     }
     Ok(match number {
         0 => ExitCode::SUCCESS,
@@ -219,12 +221,15 @@ impl SessionLauncher for Launcher {
         self.arguments.devices.names()
     }
 
+    fn check(&self, options: &SessionOptions) -> Result<(), String> {
+        display_size(options).map(drop)
+    }
+
     async fn launch(&self, paths: &SessionPaths, options: SessionOptions) -> Result<(), String> {
         let id = paths.name.to_string();
         let mut flags = self.flags.clone();
         flags.retain_devices(&options.devices);
-        if let Some(display) = options.display {
-            let size = crate::args::size(&display).map_err(|why| format!("`display`: {why}"))?;
+        if let Some(size) = display_size(&options)? {
             flags.set("display", crate::args::size_text(size).into());
         }
         if let Some(seconds) = options.idle_seconds {
@@ -244,6 +249,11 @@ impl SessionLauncher for Launcher {
         let launched = launch(paths, program, &config).await;
         launched.map_err(|error| error.to_string())
     }
+}
+
+fn display_size(options: &SessionOptions) -> Result<Option<Size>, String> {
+    let size = options.display.as_deref().map(crate::args::size);
+    size.transpose().map_err(|why| format!("`display`: {why}"))
 }
 
 pub(super) async fn listen(
@@ -268,6 +278,38 @@ pub(super) async fn listen(
             listener
                 .map(Listener::Unix)
                 .map_err(|e| failed(&path.display().to_string(), e))
+        }
+    }
+}
+
+/// The file of a socket on which a server listens.
+struct SocketFile {
+    path: PathBuf,
+    /// While it is open, no other file has its inode.
+    file: File,
+}
+
+impl SocketFile {
+    fn open(path: &Path) -> io::Result<Self> {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = rustix::fs::open(path, flags, Mode::empty())?;
+        Ok(Self {
+            path: path.to_owned(),
+            file: file.into(),
+        })
+    }
+
+    /// Removes the file, unless the next server has put its own there.
+    fn remove(self) {
+        let is_own = || {
+            let (own, found) = (
+                self.file.metadata()?,
+                std::fs::symlink_metadata(&self.path)?,
+            );
+            io::Result::Ok((own.dev(), own.ino()) == (found.dev(), found.ino()))
+        };
+        if is_own().unwrap_or(false) {
+            let _best_effort = std::fs::remove_file(&self.path);
         }
     }
 }

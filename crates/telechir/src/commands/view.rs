@@ -133,3 +133,7 @@ impl SessionLauncher for NoLauncher {
         Err("`telechir view` opens no sessions; `telechir serve` does".to_owned())
     }
 }
+    fn check(&self, _: &SessionOptions) -> Result<(), String> {
+        Ok(())
+    }
+

@@ -237,6 +237,8 @@ fn a_session_has_no_more_than_the_server_was_started_with() {
         json!({"workspace": "/"}),
         json!({"idle_seconds": 0}),
         json!({"name": "x".repeat(101)}),
+        json!({"display": "abc"}),
+        json!({"display": "0x0"}),
     ] {
         open(body).is_problem(422, "unreadable");
     }
@@ -250,6 +252,7 @@ fn a_session_has_no_more_than_the_server_was_started_with() {
     full.is_problem(429, "too-many");
     assert!(full.header("retry-after").is_some(), "{full:?}");
     assert!(full.body.contains("1 of 1 sessions"), "{full:?}");
+    open(json!({"display": "abc"})).is_problem(422, "unreadable");
     server.assert_closes(&agent, &id);
 }
 
@@ -489,6 +492,72 @@ fn a_unix_socket_serves_its_user() {
     let status = server.wait().expect("its end");
     assert_eq!(status.code(), Some(143));
     assert!(!socket.exists(), "the socket is removed");
+}
+
+#[test]
+fn a_server_that_stops_leaves_the_socket_of_the_next_one() {
+    require(Component::Sandbox);
+    let sessions = SessionFixture::new();
+    let (socket, work) = (sessions.file("serve.sock"), sessions.file("work"));
+    std::fs::create_dir(&work).expect("a folder");
+    let flags = [
+        "serve".to_owned(),
+        "--shell".to_owned(),
+        "--min-free-memory=0".to_owned(),
+        "--shutdown-timeout=600".to_owned(),
+        format!("--policy={}", sessions.file("policy.toml").display()),
+        format!("--workspace={}", work.display()),
+        format!("--listen=unix:{}", socket.display()),
+    ];
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    let start = || {
+        let server = sessions.command(&flags).spawn();
+        let is_listening = || UnixStream::connect(&socket).is_ok();
+        assert_eventually_blocking!(is_listening(), "it listens");
+        server.expect("the server starts")
+    };
+    let signal = |server: &std::process::Child| {
+        let pid = i32::try_from(server.id()).ok().and_then(Pid::from_raw);
+        kill_process(pid.expect("a process"), Signal::TERM).expect("a signal");
+    };
+    let token = Ran::of(&mut sessions.command(&["tokens", "new", "agent"]), "").stdout;
+    let request = |path: &str, body: &str| {
+        let mut stream = UnixStream::connect(&socket).expect("a connection");
+        let request = format!(
+            "POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
+             Authorization: Bearer {}\r\nContent-Type: application/json\r\n\
+             Content-Length: {}\r\n\r\n{body}",
+            token.trim(),
+            body.len()
+        );
+        stream.write_all(request.as_bytes()).expect("a request");
+        stream
+    };
+    let read = |mut stream: UnixStream| {
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("an answer");
+        answer
+    };
+    let mut first = start();
+    let opened = read(request("/v1/sessions", "{}"));
+    let (_, id) = opened.split_once("\"id\":\"").expect("an id");
+    let (id, _) = id.split_once('"').expect("its end");
+    let command = "echo > ran; until [[ -e go ]]; do sleep 0.01; done; echo went";
+    let running = request(&turn_path(id), &bash(command));
+    assert_eventually_blocking!(work.join("ran").exists(), "the command runs");
+    signal(&first);
+    let is_closed = || UnixStream::connect(&socket).is_err();
+    assert_eventually_blocking!(is_closed(), "the first accepts nothing");
+    let mut second = start();
+    std::fs::write(work.join("go"), "").expect("a file");
+    assert!(read(running).contains("went"));
+    assert_eq!(first.wait().expect("its end").code(), Some(143));
+    let answer = read(request(&turn_path(id), &bash_with_id("u2", "echo on")));
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    assert_eq!(sessions.close(id).code, Some(0));
+    signal(&second);
+    assert_eq!(second.wait().expect("its end").code(), Some(143));
+    assert!(!socket.exists(), "its own is removed");
 }
 
 /// The commands of the documentation, as a reader types them.

@@ -103,6 +103,10 @@ impl SessionLauncher for NoSessions {
         Vec::new()
     }
 
+    fn check(&self, _: &SessionOptions) -> Result<(), String> {
+        Ok(())
+    }
+
     async fn launch(&self, _: &SessionPaths, _: SessionOptions) -> Result<(), String> {
         Err("no session is started".to_owned())
     }
