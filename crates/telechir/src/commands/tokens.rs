@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use telechir_host::tokens::{TokenFile, TokenOptions, TokenRecord};
 
 use super::sessions::duration;
+use super::view::process_of;
 use crate::args::{TokensArguments, TokensCommand};
 use crate::env;
 use crate::error::CliError;
@@ -21,6 +22,11 @@ pub(crate) fn tokens(arguments: &TokensArguments) -> Result<ExitCode, CliError> 
             name,
             expires_in,
         } => {
+            if process_of(name).is_some() {
+                return Err(CliError::message(format!(
+                    "the name {name} is for a page of `telechir view`, which ends with its process;                      choose another one"
+                )));
+            }
             let options = TokenOptions {
                 expires_in: *expires_in,
                 session: None,

@@ -1,5 +1,6 @@
 //! `view`: the live page for the sessions of this user, served on loopback until it is stopped.
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -81,6 +82,12 @@ pub(crate) async fn view(arguments: ViewArguments) -> Result<ExitCode, CliError>
     }
 }
 
+/// The process whose page has the token with this name; none for a token that a user created, because
+/// `telechir tokens new` refuses such names.
+pub(super) fn process_of(name: &str) -> Option<u32> {
+    name.strip_prefix(TOKEN_NAME)?.parse().ok()
+}
+
 /// The token that the page's requests stand for; dropping it revokes it.
 struct PageToken {
     file: TokenFile,
@@ -93,8 +100,8 @@ impl PageToken {
         let failed = |e: telechir_host::tokens::TokenError| CliError::message(e.to_string());
         // Those of processes that were killed.
         for left in file.list().map_err(failed)? {
-            let pid = left.name.strip_prefix(TOKEN_NAME);
-            if pid.is_some_and(|pid| !std::path::Path::new("/proc").join(pid).exists()) {
+            let is_gone = |pid: u32| !Path::new("/proc").join(pid.to_string()).exists();
+            if process_of(&left.name).is_some_and(is_gone) {
                 file.revoke(&left.id).map_err(failed)?;
             }
         }
@@ -129,11 +136,11 @@ impl SessionLauncher for NoLauncher {
         Vec::new()
     }
 
-    async fn launch(&self, _: &SessionPaths, _: SessionOptions) -> Result<(), String> {
-        Err("`telechir view` opens no sessions; `telechir serve` does".to_owned())
-    }
-}
     fn check(&self, _: &SessionOptions) -> Result<(), String> {
         Ok(())
     }
 
+    async fn launch(&self, _: &SessionPaths, _: SessionOptions) -> Result<(), String> {
+        Err("`telechir view` opens no sessions; `telechir serve` does".to_owned())
+    }
+}

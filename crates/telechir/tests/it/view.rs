@@ -293,6 +293,38 @@ fn the_files_of_the_page_need_no_token_and_load_no_others() {
 }
 
 #[test]
+fn view_revokes_the_tokens_of_its_killed_processes_and_no_others() {
+    let sessions = SessionFixture::new();
+    let run = |arguments: &[&str]| Ran::of(&mut sessions.command(arguments), "");
+    for name in ["view-wall", "view-", "view-1-2"] {
+        let created = run(&["tokens", "new", "viewer", "--name", name]);
+        assert_eq!(created.code, Some(0), "{created:?}");
+    }
+    let refused = run(&["tokens", "new", "viewer", "--name", "view-4711"]);
+    refused.fails(1, &["view-4711", "telechir view", "another"]);
+    let mut killed = None;
+    for _ in 0..2 {
+        let mut command = sessions.command(&["view"]);
+        let mut child = command.stdin(Stdio::null()).spawn().expect("it starts");
+        let mut line = String::new();
+        let mut output = BufReader::new(child.stdout.take().expect("a pipe"));
+        output.read_line(&mut line).expect("an address");
+        let listed = run(&["tokens", "list", "--json"]).json();
+        let rows = listed.as_array().expect("tokens").iter();
+        let names: Vec<&str> = rows.filter_map(|row| row["name"].as_str()).collect();
+        let own = format!("view-{}", child.id());
+        assert_eq!(
+            names,
+            ["view-wall", "view-", "view-1-2", &own],
+            "{killed:?}"
+        );
+        child.kill().expect("a signal");
+        child.wait().expect("its end");
+        killed = Some(own);
+    }
+}
+
+#[test]
 fn view_serves_the_page_until_it_is_stopped() {
     require(Component::Sandbox);
     let sessions = SessionFixture::new();
