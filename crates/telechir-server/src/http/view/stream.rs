@@ -273,8 +273,11 @@ impl<'a> ScreenStream<'a> {
             };
             pending = None;
             let is_lost = !self.client.is_open();
-            let sent = timeout(SEND_TIMEOUT, self.send(update)).await;
-            if is_lost || !matches!(sent, Ok(Ok(()))) {
+            // The token may have been revoked while nothing changed.
+            if self.state.authenticate(&self.headers).is_err() {
+                break;
+            }
+            if sent_in_time(self.send(update)).await.is_err() || is_lost {
                 break;
             }
         }
@@ -286,7 +289,7 @@ impl<'a> ScreenStream<'a> {
         &mut self,
         message: PageMessage,
         taking: &mut Option<PendingControl<'a>>,
-    ) -> Result<(), tungstenite::Error> {
+    ) -> Result<(), PageGone> {
         let token = match self.state.authenticate(&self.headers) {
             Ok(caller) if caller.role == TokenRole::Operator => caller.token,
             _ => return self.report("taking control needs the role operator").await,
@@ -316,19 +319,20 @@ impl<'a> ScreenStream<'a> {
     async fn report_control(
         &mut self,
         control: Result<Option<ControlId>, HostError>,
-    ) -> Result<(), tungstenite::Error> {
+    ) -> Result<(), PageGone> {
         match control {
             Ok(id) => {
                 let control = json!({ "control": { "id": id } });
-                self.sink.send(Message::text(control.to_string())).await
+                let control = Message::text(control.to_string());
+                sent_in_time(self.sink.send(control)).await
             }
             Err(error) => self.report(&error.to_string()).await,
         }
     }
 
-    async fn report(&mut self, problem: &str) -> Result<(), tungstenite::Error> {
+    async fn report(&mut self, problem: &str) -> Result<(), PageGone> {
         let problem = json!({ "control_problem": problem });
-        self.sink.send(Message::text(problem.to_string())).await
+        sent_in_time(self.sink.send(Message::text(problem.to_string()))).await
     }
 
     async fn send(
@@ -375,6 +379,19 @@ async fn awaited<F: Future + Unpin>(pending: &mut Option<F>) -> F::Output {
     match pending {
         Some(future) => future.await,
         None => std::future::pending().await,
+/// A page that has left, or does not read.
+#[derive(Debug)]
+struct PageGone;
+
+async fn sent_in_time(
+    sending: impl Future<Output = Result<(), tungstenite::Error>>,
+) -> Result<(), PageGone> {
+    match timeout(SEND_TIMEOUT, sending).await {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(_)) | Err(_) => Err(PageGone),
+    }
+}
+
     }
 }
 

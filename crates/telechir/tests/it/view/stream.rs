@@ -209,6 +209,43 @@ fn a_viewer_that_reads_nothing_delays_no_call() {
     server.assert_closes(&agent, &id);
 }
 
+/// Whether a message has pixels of the screen.
+fn is_image(message: &Message) -> bool {
+    matches!(message, Message::Binary(bytes) if bytes.first() == Some(&PNG))
+}
+
+#[test]
+fn an_update_that_waits_for_a_change_is_not_sent_to_a_revoked_token() {
+    require(Component::XServer);
+    let server = Server::with_flags(&["--desktop"]);
+    let agent = server.client("agent");
+    let id = agent.open(&json!({"display": "640x480"}));
+    let page = page_session(&server, "viewer");
+    let mut watching = Viewer::connect(&server, &page, &id);
+    watching.granted_update();
+    // Until nothing changes, such as what the desktop draws at its start.
+    while watching.granted_update() > 0 {}
+    for _ in 0..4 {
+        watching.grant();
+    }
+    let listed = Ran::of(
+        &mut server.sessions.command(&["tokens", "list", "--json"]),
+        "",
+    );
+    let listed = listed.json();
+    let tokens = listed.as_array().expect("tokens").iter();
+    for token in tokens.filter(|token| token["role"] == "viewer") {
+        let id = token["id"].as_str().expect("an id");
+        Ran::of(&mut server.sessions.command(&["tokens", "revoke", id]), "");
+    }
+    point(&agent, &id, (500, 300));
+    // The end of an update without changes may have been sent before.
+    while let Ok(message) = watching.socket.read() {
+        assert!(!is_image(&message), "an image of a screen that changed");
+    }
+    server.assert_closes(&agent, &id);
+}
+
 /// The opening handshake of a page with these headers.
 fn upgrade(server: &Server, session: &str, headers: &str) -> Answer {
     server.send(&format!(
