@@ -37,9 +37,10 @@ pub(super) async fn follow_all(state: &HttpState) {
                 let name = client.description().name.parse();
                 let paths = name.map(|name| SessionPaths::new(&state.settings.sockets, name));
                 if let Ok(Ok(paths)) = paths {
+                    let tokens = &state.settings.tokens;
                     state
                         .followers
-                        .follow(&state.metrics, &paths, CountFrom::Now);
+                        .follow(&state.metrics, tokens, &paths, CountFrom::Now);
                 }
             }
         }

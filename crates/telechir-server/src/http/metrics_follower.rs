@@ -1,9 +1,10 @@
-//! Follows the events of sessions for the metrics.
+//! Follows the events of sessions for the metrics, and revokes the tokens of those that end.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
+use telechir_host::tokens::TokenFile;
 use telechir_host::{Probe, SessionPaths, find};
 use tokio::task::JoinSet;
 
@@ -22,20 +23,27 @@ pub(super) struct MetricsFollowers {
 /// From where on the events of a session count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CountFrom {
-    /// All of them: this server opened the session.
-    Start,
+    /// Those from this row of the recording on: this server opened the session.
+    Row(u64),
     /// New ones: an earlier server opened it.
     Now,
 }
 
 impl MetricsFollowers {
     /// Follows a session unless it is followed.
-    pub(super) fn follow(&self, metrics: &Arc<Metrics>, paths: &SessionPaths, from: CountFrom) {
+    pub(super) fn follow(
+        &self,
+        metrics: &Arc<Metrics>,
+        tokens: &TokenFile,
+        paths: &SessionPaths,
+        from: CountFrom,
+    ) {
         let name = paths.name.to_string();
         if !lock(&self.followed).insert(name.clone()) {
             return;
         }
         let (metrics, paths) = (Arc::clone(metrics), paths.clone());
+        let tokens = tokens.clone();
         let ends = FollowEnd {
             followed: Arc::clone(&self.followed),
             name,
@@ -45,6 +53,7 @@ impl MetricsFollowers {
         tasks.spawn(async move {
             let _ends = ends;
             count_events(&metrics, &paths, from).await;
+            revoke_tokens(&tokens, &paths).await;
         });
     }
 }
@@ -65,7 +74,7 @@ impl Drop for FollowEnd {
 async fn count_events(metrics: &Metrics, paths: &SessionPaths, from: CountFrom) {
     let mut counter = EventCounter::default();
     let mut next = match from {
-        CountFrom::Start => Some(1),
+        CountFrom::Row(row) => Some(row),
         CountFrom::Now => None,
     };
     while let Ok(Probe::Alive(client)) = find(paths).await {
@@ -87,6 +96,25 @@ async fn count_events(metrics: &Metrics, paths: &SessionPaths, from: CountFrom) 
         }
         if next.is_none() {
             return;
+        }
+    }
+}
+
+/// Revokes the tokens that are for this session alone, if it is gone.
+async fn revoke_tokens(tokens: &TokenFile, paths: &SessionPaths) {
+    // Listed before the session is looked for: tokens of one that is opened meanwhile stay.
+    let name = paths.name.to_string();
+    let listed = tokens.list().inspect_err(|error| {
+        tracing::warn!(%error, "the tokens of a session that ended are not revoked");
+    });
+    let mut left = listed.unwrap_or_default();
+    left.retain(|record| record.session.as_ref() == Some(&name));
+    if left.is_empty() || !matches!(find(paths).await, Ok(Probe::Dead | Probe::Nothing)) {
+        return;
+    }
+    for record in left {
+        if let Err(error) = tokens.revoke(&record.id) {
+            tracing::warn!(%error, "a token of a session that ended is not revoked");
         }
     }
 }

@@ -128,7 +128,28 @@ impl ApiRequest {
         let paths = paths.map_err(|_| missing())?;
         match find(&paths).await.map_err(failure)? {
             Probe::Alive(client) if self.reaches(client.description(), reach) => Ok(client),
-            Probe::Alive(_) | Probe::Dead | Probe::Changing | Probe::Nothing => Err(missing()),
+            Probe::Dead | Probe::Nothing => {
+                self.revoke_own_token();
+                Err(missing())
+            }
+            Probe::Alive(_) | Probe::Changing => Err(missing()),
+        }
+    }
+
+    /// Revokes the caller's token if it was for the session of the path alone, which is gone.
+    fn revoke_own_token(&self) {
+        if self.caller.session.as_deref() != Some(self.path("id")) {
+            return;
+        }
+        let tokens = &self.state.settings.tokens;
+        let revoked = tokens
+            .find(&self.caller.token)
+            .and_then(|found| match found {
+                Some(record) => tokens.revoke(&record.id),
+                None => Ok(false),
+            });
+        if let Err(error) = revoked {
+            tracing::warn!(%error, "a token of a session that ended is not revoked");
         }
     }
 

@@ -155,7 +155,7 @@ pub(super) async fn open(request: ApiRequest) -> Result<Response, Problem> {
     Ok(([("location", location)], response).into_response())
 }
 
-/// Creates a token that is for this session alone.
+/// Creates a token that is for this session alone, in place of the one that an earlier answer had.
 fn session_token(request: &ApiRequest, session: &str) -> Result<String, Problem> {
     let (_, name) = request.caller.principal.split_once('/').unwrap_or_default();
     let options = TokenOptions {
@@ -163,7 +163,9 @@ fn session_token(request: &ApiRequest, session: &str) -> Result<String, Problem>
         session: Some(session.to_owned()),
     };
     let tokens = &request.state.settings.tokens;
-    let created = tokens.create_with(Role::Agent, name, options);
+    let created = tokens
+        .revoke_session(session)
+        .and_then(|()| tokens.create_with(Role::Agent, name, options));
     let (_, token) = created.map_err(|error| tokens_failed(&error))?;
     Ok(token.reveal().to_owned())
 }
@@ -192,13 +194,14 @@ pub(super) async fn find_or_start(
             let tokens = &state.settings.tokens;
             let revoked = tokens.revoke_session(&paths.name.to_string());
             revoked.map_err(|error| tokens_failed(&error))?;
+            let count_from = after_recorded(state, &paths.name).await;
             let launched = state.launcher.launch(paths, options.clone()).await;
             launched.map_err(|why| Problem::new(ProblemKind::NotStarted, why))?;
             match find(paths).await.map_err(failure)? {
                 Probe::Alive(client) => {
                     state
                         .followers
-                        .follow(&state.metrics, paths, CountFrom::Start);
+                        .follow(&state.metrics, tokens, paths, count_from);
                     client
                 }
                 Probe::Dead | Probe::Changing | Probe::Nothing => {
@@ -214,6 +217,27 @@ pub(super) async fn find_or_start(
     }
     wait_for_devices(&client).await?;
     Ok(client)
+}
+
+/// The events of a session that is about to start: after those of the earlier ones with its name, which
+/// wrote the same recording.
+async fn after_recorded(state: &HttpState, session: &SessionName) -> CountFrom {
+    let Some(store) = state.settings.recordings.clone() else {
+        return CountFrom::Row(1);
+    };
+    let id = session.to_string();
+    match tokio::task::spawn_blocking(move || store.describe(&id)).await {
+        Ok(Ok(found)) => {
+            let rows = found.and_then(|recording| recording.rows);
+            CountFrom::Row(rows.unwrap_or_default().saturating_add(1))
+        }
+        Ok(Err(why)) => {
+            tracing::warn!(%why, "the first events of a session are not counted in metrics");
+            CountFrom::Now
+        }
+        // The server is stopping.
+        Err(_) => CountFrom::Now,
+    }
 }
 
 async fn open_sessions(state: &HttpState, principal: &str) -> Result<OpenSessions, Problem> {
@@ -292,7 +316,7 @@ fn options(request: &ApiRequest, wanted: &OpenSession) -> Result<SessionOptions,
         "name": wanted.name,
         "request": blake3::hash(&body).to_hex().as_str(),
     });
-    Ok(SessionOptions {
+    let options = SessionOptions {
         devices,
         display: wanted.display.clone(),
         idle_seconds: wanted.idle_seconds,

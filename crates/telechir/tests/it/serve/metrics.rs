@@ -6,6 +6,7 @@ use telechir_testkit::gate::{Component, require};
 
 use super::client::{Client, Server};
 use super::{bash_with_id, shell, turn_path};
+use crate::sessions::{SessionFixture, response};
 
 /// The metrics, as Prometheus reads them.
 fn scrape(client: &Client) -> String {
@@ -25,6 +26,42 @@ fn value(text: &str, metric: &str) -> Option<f64> {
         .lines()
         .find_map(|line| line.strip_prefix(metric)?.strip_prefix(' '));
     line.and_then(|value| value.parse().ok())
+}
+
+/// Calls of a tool that were counted.
+fn calls(text: &str, tool: &str) -> f64 {
+    let metric = format!("telechir_calls_total{{tool=\"{tool}\"");
+    let lines = text.lines().filter(|line| line.starts_with(&metric));
+    lines
+        .filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok())
+        .sum()
+}
+
+#[test]
+fn a_session_that_continues_a_recording_is_counted_from_its_start() {
+    require(Component::Sandbox);
+    let sessions = SessionFixture::new();
+    let record = format!("--record={}", sessions.file("recordings").display());
+    let server = Server::in_folder(sessions, &["--shell", &record]);
+    let (agent, viewer) = (server.client("agent"), server.client("viewer"));
+    let open = || {
+        let key = ["Idempotency-Key: again"];
+        let answer = agent.request_with(&key, "POST", "/v1/sessions", Some("{}"));
+        assert_eq!(answer.status, 201, "{answer:?}");
+        answer.json()["id"].as_str().expect("an id").to_owned()
+    };
+    let id = open();
+    agent.post(&turn_path(&id), &bash_with_id("m1", "echo first"));
+    server.assert_closes(&agent, &id);
+    assert_eq!(open(), id);
+    // Events are counted in order: with this one, all before it are.
+    let look = response("screenshot", Some("computer"), json!({}));
+    let look = look.replace("toolu_1", "m2");
+    agent.post(&turn_path(&id), &look);
+    assert_eventually_blocking!(scrape(&viewer), |text| calls(text, "computer") == 1.0);
+    let text = scrape(&viewer);
+    assert_eq!(calls(&text, "shell"), 1.0, "{text}");
+    server.assert_closes(&agent, &id);
 }
 
 #[test]
@@ -50,13 +87,7 @@ fn what_happens_in_sessions_is_counted() {
     );
     // The events are read from the recording.
     let is_counted = |text: &String| {
-        let calls = text
-            .lines()
-            .filter(|line| line.starts_with("telechir_calls_total{tool=\"shell\""));
-        let calls: f64 = calls
-            .filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok())
-            .sum();
-        calls == 2.0
+        calls(text, "shell") == 2.0
             && value(text, "telechir_step_duration_seconds_count{step=\"turn\"}") >= Some(2.0)
     };
     assert_eventually_blocking!(scrape(&viewer), |text| is_counted(text));

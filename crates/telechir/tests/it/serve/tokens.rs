@@ -1,6 +1,8 @@
 //! Tokens: which roles use which routes, tokens of one session, and how tokens end and are replaced.
 
+use rustix::process::Signal;
 use serde_json::{Value, json};
+use telechir_testkit::assert_eventually_blocking;
 use telechir_testkit::gate::{Component, require};
 
 use super::client::{Client, Server};
@@ -152,6 +154,72 @@ fn a_session_opened_again_under_its_key_has_new_tokens() {
         .is_problem(401, "unauthorized");
     assert_eq!(second.get("/v1/sessions")["sessions"][0]["id"], *id);
     server.assert_closes(&agent, &id);
+}
+
+/// The sessions of the tokens that are for one alone.
+fn sessions_of_tokens(server: &Server) -> Vec<String> {
+    let listed = run(server, &["tokens", "list", "--json"]).json();
+    let rows = listed.as_array().into_iter().flatten();
+    let sessions = rows.filter_map(|row| row["session"].as_str());
+    sessions.map(str::to_owned).collect()
+}
+
+#[test]
+fn a_session_has_one_token_however_often_it_is_requested() {
+    require(Component::Sandbox);
+    let server = Server::of_shells();
+    let agent = server.client("agent");
+    let open = || {
+        let key = ["Idempotency-Key: same"];
+        let answer = agent.request_with(&key, "POST", "/v1/sessions", Some("{\"token\": true}"));
+        assert_eq!(answer.status, 201, "{answer:?}");
+        answer.json()
+    };
+    let first = open();
+    let id = first["id"].as_str().expect("an id");
+    let mut last = first.clone();
+    for _ in 0..40 {
+        last = open();
+    }
+    assert_eq!(sessions_of_tokens(&server), [id]);
+    let client = |opened: &Value| Client::new(&server.address, opened["token"].as_str().unwrap());
+    client(&first)
+        .request("GET", "/v1/sessions", None)
+        .is_problem(401, "unauthorized");
+    assert_eq!(client(&last).get("/v1/sessions")["sessions"][0]["id"], id);
+    // The token ends with a session that the server did not close.
+    assert_eq!(server.sessions.close(id).code, Some(0));
+    assert_eventually_blocking!(sessions_of_tokens(&server), |left| left.is_empty());
+}
+
+#[test]
+fn a_token_of_a_session_that_ended_without_a_server_is_revoked_when_it_is_used() {
+    require(Component::Sandbox);
+    let mut server = Server::of_shells();
+    let agent = server.client("agent");
+    let (id, _) = session_with_token(&server, &agent);
+    let opened = agent.post("/v1/sessions", "{\"token\": true}");
+    let token = opened["token"].as_str().expect("a token").to_owned();
+    let other = opened["id"].as_str().expect("an id").to_owned();
+    server.signal(Signal::TERM);
+    assert_eq!(server.exit_code(), Some(143));
+    for session in [&id, &other] {
+        assert_eq!(server.sessions.close(session).code, Some(0));
+    }
+    server.start_again();
+    assert_eq!(sessions_of_tokens(&server).len(), 2);
+    let bound = Client::new(&server.address, &token);
+    // Of another session it says nothing.
+    let path = |session: &str| format!("/v1/sessions/{session}");
+    for (session, left) in [(&id, 2), (&other, 1)] {
+        bound
+            .request("GET", &path(session), None)
+            .is_problem(404, "not-found");
+        assert_eq!(sessions_of_tokens(&server).len(), left);
+    }
+    bound
+        .request("GET", &path(&other), None)
+        .is_problem(401, "unauthorized");
 }
 
 #[test]
