@@ -8,11 +8,13 @@
 mod approvals;
 mod body;
 mod client_address;
+mod connections;
 mod conversions;
 mod documents;
 mod events;
 mod free_memory;
 mod front;
+mod held_body;
 mod listener;
 mod mcp;
 mod mcp_endpoints;
@@ -33,6 +35,7 @@ mod tls;
 mod tools;
 mod turns;
 mod view;
+mod write_limit;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -48,7 +51,8 @@ use axum::routing::{get, on, post};
 
 use futures_util::StreamExt as _;
 
-use client_address::Peer;
+use client_address::ConnectionInfo;
+use connections::{ConnectionTable, ConnectionUse, MAX_CONNECTIONS};
 use problem::{Problem, ProblemKind};
 use request::ApiRequest;
 use route::{Method, Route};
@@ -73,7 +77,8 @@ pub async fn serve(
     let state = Arc::new(HttpState::new(settings, launcher));
     metrics_endpoint::follow_all(&state).await;
     let router = router(&state);
-    listener::serve(listener, router, stop, shutdown, &state.stopping).await;
+    let table = ConnectionTable::new(MAX_CONNECTIONS);
+    listener::serve(listener, table, router, stop, shutdown, &state.stopping).await;
 }
 
 fn router(state: &Arc<HttpState>) -> Router {
@@ -110,12 +115,16 @@ fn router(state: &Arc<HttpState>) -> Router {
 
 async fn dispatch(state: Arc<HttpState>, route: &'static Route, request: Request) -> Response {
     let started = Instant::now();
-    let client = request.extensions().get::<Peer>();
-    let client = client.and_then(|peer| peer.client(request.headers()));
+    let connection = request.extensions().get::<ConnectionInfo>();
+    let client = connection.and_then(|info| info.peer.client(request.headers()));
+    let connection = connection.map(|info| info.usage.clone());
     let caller = state.authenticate(request.headers());
     let owner = caller.as_ref().ok().map(|caller| caller.principal.clone());
     let answered = match caller {
-        Ok(caller) => answer(Arc::clone(&state), route, caller, request).await,
+        Ok(caller) => {
+            let connection = connection.unwrap_or_default();
+            answer(Arc::clone(&state), route, caller, connection, request).await
+        }
         Err(problem) => Err(problem),
     };
     let response = answered.unwrap_or_else(Problem::into_response);
@@ -135,10 +144,14 @@ async fn dispatch(state: Arc<HttpState>, route: &'static Route, request: Request
     }
 }
 
+fn is_event_stream(response: &Response) -> bool {
+    let content_type = response.headers().get(header::CONTENT_TYPE);
+    content_type.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"))
+}
+
 /// Ends a stream of events with the server.
 fn until_stopping(response: Response, state: &HttpState) -> Response {
-    let content_type = response.headers().get(header::CONTENT_TYPE);
-    if content_type.is_none_or(|kind| !kind.as_bytes().starts_with(b"text/event-stream")) {
+    if !is_event_stream(&response) {
         return response;
     }
     let mut stopping = state.stopping.subscribe();
@@ -153,6 +166,7 @@ async fn answer(
     state: Arc<HttpState>,
     route: &'static Route,
     caller: Caller,
+    connection: ConnectionUse,
     request: Request,
 ) -> Result<Response, Problem> {
     let (mut parts, body) = request.into_parts();
@@ -165,7 +179,8 @@ async fn answer(
         let detail = format!("{} is not for a token of one session", route.operation);
         return Err(Problem::new(ProblemKind::Forbidden, detail));
     }
-    let slot = state.request_slot(&caller)?;
+    let body_bytes = body::length(&parts.headers);
+    let slot = Arc::new(state.request_slot(&caller, &connection, body_bytes)?);
     let query = query(route, parts.uri.query().unwrap_or_default())?;
     let path = RawPathParams::from_request_parts(&mut parts, &()).await;
     let path = path.map_err(|e| Problem::new(ProblemKind::BadRequest, e.to_string()))?;
@@ -176,16 +191,22 @@ async fn answer(
         Some(expected) => body::read(&parts.headers, body, expected.max_bytes).await?,
         None => Vec::new(),
     };
-    (route.handler)(ApiRequest {
+    let response = (route.handler)(ApiRequest {
         state,
         caller,
+        connection,
         headers: parts.headers,
         path,
         query,
         body,
-        slot,
+        slot: Arc::clone(&slot),
     })
-    .await
+    .await?;
+    // The request goes on until its client has the answer. Streams have slots of their own.
+    Ok(match is_event_stream(&response) {
+        true => response,
+        false => held_body::hold(response, slot),
+    })
 }
 
 /// The parameters of the query, all of which the route must know.
@@ -216,3 +237,6 @@ fn query(route: &Route, query: &str) -> Result<Vec<(String, String)>, Problem> {
         None => Ok(pairs),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -27,11 +27,8 @@ pub(super) async fn read(
     max_bytes: usize,
 ) -> Result<Vec<u8>, Problem> {
     check_type(headers)?;
-    let length = headers
-        .get(header::CONTENT_LENGTH)
-        .and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
     let mut body = body;
-    if length.is_some_and(|length| length > max_bytes) {
+    if length(headers) > max_bytes {
         return Err(too_large(max_bytes, &mut body).await);
     }
     let mut bytes = Vec::new();
@@ -60,6 +57,13 @@ pub(super) async fn read(
     }
     check_depth(&bytes)?;
     Ok(bytes)
+}
+
+/// The length of a body in bytes, as its head says.
+pub(super) fn length(headers: &HeaderMap) -> usize {
+    let length = headers.get(header::CONTENT_LENGTH);
+    let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
+    length.unwrap_or_default()
 }
 
 /// Parses a body into its type, which refuses unknown and repeated members.

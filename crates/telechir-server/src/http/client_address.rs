@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use axum::http::HeaderMap;
 
+use super::connections::ConnectionUse;
+
 /// Longest list of addresses that is read.
 const MAX_FORWARDED: usize = 32;
 
@@ -17,6 +19,13 @@ pub(super) enum Peer {
     Client(IpAddr),
     /// A trusted proxy, and all that are.
     Proxy(IpAddr, Arc<[IpAddr]>),
+}
+
+/// A connection as its requests know it.
+#[derive(Clone, Debug)]
+pub(super) struct ConnectionInfo {
+    pub(super) peer: Peer,
+    pub(super) usage: ConnectionUse,
 }
 
 impl Peer {

@@ -36,10 +36,11 @@ pub(super) async fn follow(request: ApiRequest) -> Result<Response, Problem> {
     let ApiRequest {
         state,
         caller,
+        connection,
         slot,
         ..
     } = request;
-    let stream_slot = state.stream_slot(&caller)?;
+    let stream_slot = state.stream_slot(&caller, &connection)?;
     drop(slot);
     let events = Events {
         events,

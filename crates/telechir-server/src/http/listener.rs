@@ -1,6 +1,5 @@
 //! Accepts connections, on TCP or a Unix socket, and limits their number and how slow they may be.
 
-use std::convert::Infallible;
 use std::future::Future;
 use std::io;
 use std::net::IpAddr;
@@ -14,18 +13,20 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::client_address::Peer;
+use super::client_address::{ConnectionInfo, Peer};
+use super::connections::{Connection, ConnectionTable, ConnectionUse};
 use super::tls::ServerTls;
+use super::write_limit::WriteLimited;
 
-/// Connections at the same time. More wait to be accepted.
-const MAX_CONNECTIONS: usize = 512;
 /// Time for the head of a request, also of the next one on an open connection, and for a handshake.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
-/// Maximum bytes of the head of a request.
+/// Time in which the client reads nothing of what is sent to it.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
+/// Maximum bytes of the head of a request, and of an answer that wait to be sent.
 const MAX_HEADER_BYTES: usize = 32 << 10;
 /// Maximum number of header fields.
 const MAX_HEADERS: usize = 64;
@@ -59,38 +60,45 @@ pub struct Shutdown {
 /// returns when they have, or after the grace. `stopping` is set meanwhile.
 pub(super) async fn serve(
     listener: Listener,
+    table: Arc<ConnectionTable>,
     router: Router,
     stop: impl Future<Output = ()>,
     shutdown: Shutdown,
     stopping: &watch::Sender<bool>,
 ) {
-    let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let mut connections = JoinSet::new();
     let mut stop = pin!(stop);
     loop {
-        let permit = Arc::clone(&permits).acquire_owned();
-        let accepted = async {
-            let permit = permit.await;
-            (accept(&listener).await, permit)
+        // One that is accepted makes others leave, so that a client which sends nothing does not wait
+        // for the end of those that also send nothing.
+        let mut next = pin!(async {
+            let stream = accept(&listener).await?;
+            io::Result::Ok(match stream {
+                Some(stream) => Some((stream, table.admit().await)),
+                None => None,
+            })
+        });
+        let accepted = loop {
+            tokio::select! {
+                () = &mut stop => break None,
+                Some(_) = connections.join_next() => {}
+                accepted = &mut next => break Some(accepted),
+            }
         };
-        tokio::select! {
-            () = &mut stop => break,
-            Some(_) = connections.join_next() => {}
-            (accepted, permit) = accepted => match (accepted, permit) {
-                (Ok(Some(stream)), Ok(permit)) => {
-                    let connection = ServedConnection {
-                        router: router.clone(),
-                        stopping: stopping.subscribe(),
-                        _permit: permit,
-                    };
-                    connections.spawn(connection.serve(stream));
-                }
-                (Ok(None), _) | (_, Err(_)) => {}
-                (Err(error), _) => {
-                    tracing::warn!(%error, "a connection could not be accepted");
-                    tokio::time::sleep(ACCEPT_PAUSE).await;
-                }
-            },
+        match accepted {
+            None => break,
+            Some(Ok(Some((stream, connection)))) => {
+                let served = ServedConnection {
+                    router: router.clone(),
+                    stopping: stopping.subscribe(),
+                };
+                connections.spawn(served.serve_until_closed(stream, connection));
+            }
+            Some(Ok(None)) => {}
+            Some(Err(error)) => {
+                tracing::warn!(%error, "a connection could not be accepted");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
         }
     }
     drop(listener);
@@ -145,31 +153,49 @@ async fn accept(listener: &Listener) -> io::Result<Option<Stream>> {
 struct ServedConnection {
     router: Router,
     stopping: watch::Receiver<bool>,
-    _permit: OwnedSemaphorePermit,
 }
 
 impl ServedConnection {
-    async fn serve(self, stream: Stream) -> Result<(), Infallible> {
+    /// Serves a connection until it ends or makes room for another.
+    async fn serve_until_closed(self, stream: Stream, mut connection: Connection) {
+        let usage = connection.usage();
+        tokio::select! {
+            () = self.serve(stream, usage) => {}
+            () = connection.closed() => {
+                tracing::debug!("a connection without a request makes room for another");
+            }
+        }
+    }
+
+    async fn serve(self, stream: Stream, usage: ConnectionUse) {
         match stream {
-            Stream::Tcp(stream, peer, None) => self.serve_http(stream, peer).await,
-            Stream::Unix(stream) => self.serve_http(stream, Peer::Local).await,
+            Stream::Tcp(stream, peer, None) => {
+                self.serve_http(stream, ConnectionInfo { peer, usage })
+                    .await;
+            }
+            Stream::Unix(stream) => {
+                let peer = Peer::Local;
+                self.serve_http(stream, ConnectionInfo { peer, usage })
+                    .await;
+            }
             Stream::Tcp(stream, peer, Some(tls)) => {
+                let info = ConnectionInfo { peer, usage };
                 match timeout(HEADER_TIMEOUT, tls.acceptor().accept(stream)).await {
-                    Ok(Ok(stream)) => self.serve_http(stream, peer).await,
+                    Ok(Ok(stream)) => self.serve_http(stream, info).await,
                     Ok(Err(error)) => tracing::debug!(%error, "a TLS handshake failed"),
                     Err(_) => tracing::debug!("a TLS handshake took too long"),
                 }
             }
         }
-        Ok(())
     }
 
     async fn serve_http(
         mut self,
         stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
-        peer: Peer,
+        info: ConnectionInfo,
     ) {
-        let router = self.router.layer(Extension(peer));
+        let stream = WriteLimited::new(stream, WRITE_TIMEOUT);
+        let router = self.router.layer(Extension(info));
         let mut served = pin!(
             http1::Builder::new()
                 .timer(TokioTimer::new())

@@ -19,6 +19,7 @@ use telechir_policy::Interface;
 use telechir_protocol::{Content, ModelTurn, ToolResult};
 use telechir_tools::OpenOptions;
 
+use super::held_body::hold;
 use super::problem::{Problem, ProblemKind};
 use super::request::ApiRequest;
 use super::sessions::{find_or_start, session_name};
@@ -51,6 +52,7 @@ async fn answer(request: ApiRequest, method: Method) -> Result<Response, Problem
     let ApiRequest {
         state,
         caller,
+        connection,
         mut headers,
         body,
         slot,
@@ -62,7 +64,7 @@ async fn answer(request: ApiRequest, method: Method) -> Result<Response, Problem
     };
     // An answer may be a stream, which lives as long as its client reads it.
     let slot = match method {
-        Method::GET => state.stream_slot(&caller)?,
+        Method::GET => Arc::new(state.stream_slot(&caller, &connection)?),
         _ => slot,
     };
     let version = state.settings.version.clone();
@@ -85,12 +87,7 @@ async fn answer(request: ApiRequest, method: Method) -> Result<Response, Problem
         None => response,
         Some(kind) => return Ok(problem_of(kind, response).await),
     };
-    Ok(response.map(|body| {
-        Body::new(body.map_frame(move |frame| {
-            let _until_the_body_ends = &slot;
-            frame
-        }))
-    }))
+    Ok(hold(response.map(Body::new), slot))
 }
 
 /// An error of HTTP as a problem, with its text and its headers, such as `Allow`.

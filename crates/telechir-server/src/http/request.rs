@@ -16,6 +16,7 @@ use telechir_host::{
 use telechir_providers::Dialect;
 
 use super::body;
+use super::connections::ConnectionUse;
 use super::problem::{Problem, ProblemKind};
 use super::state::{Caller, HttpState, Slot};
 
@@ -28,13 +29,15 @@ const MAX_KEY_BYTES: usize = 100;
 pub(super) struct ApiRequest {
     pub(super) state: Arc<HttpState>,
     pub(super) caller: Caller,
+    /// On which it came.
+    pub(super) connection: ConnectionUse,
     pub(super) headers: HeaderMap,
     /// The parameters of the path.
     pub(super) path: Vec<(String, String)>,
     pub(super) query: Vec<(String, String)>,
     pub(super) body: Vec<u8>,
     /// Counts the request as one of its principal's.
-    pub(super) slot: Slot,
+    pub(super) slot: Arc<Slot>,
 }
 
 /// What a request does to a session.

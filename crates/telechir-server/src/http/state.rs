@@ -12,6 +12,7 @@ use telechir_host::tokens::{BearerToken, Role, TokenFile};
 use telechir_tools::ToolCatalog;
 use tokio::sync::watch;
 
+use super::connections::{ConnectionUse, InUse, MAX_CONNECTIONS};
 use super::conversions::Conversions;
 use super::mcp_endpoints::{McpEndpoint, McpEndpoints};
 use super::metrics::Metrics;
@@ -21,10 +22,31 @@ use super::recordings::RecordingStore;
 use super::tickets::{KEY_HEADER, ViewTickets};
 use crate::mcp::McpServer;
 
-/// Requests of one principal at a time, streams of events aside.
-const MAX_REQUESTS: usize = 64;
-/// Streams of events of one principal at a time.
-const MAX_STREAMS: usize = 16;
+/// Requests at a time, streams of events aside.
+const MAX_REQUESTS: SlotLimits = SlotLimits {
+    what: "requests",
+    each: 64,
+    others: 320,
+};
+/// Streams of events at a time.
+const MAX_STREAMS: SlotLimits = SlotLimits {
+    what: "streams of events",
+    each: 16,
+    others: 112,
+};
+/// Requests with a large body at a time: they are in memory, and so are their answers.
+const MAX_LARGE_REQUESTS: SlotLimits = SlotLimits {
+    what: "requests with more than 1 MiB",
+    each: 8,
+    others: 32,
+};
+/// A body with more bytes is large.
+const LARGE_BYTES: usize = 1 << 20;
+/// An operator always finds connections: those of all others leave as many as one may use.
+const _: () = assert!(
+    MAX_REQUESTS.others + MAX_STREAMS.others + MAX_REQUESTS.each + MAX_STREAMS.each
+        <= MAX_CONNECTIONS
+);
 /// Longest `Authorization` header that is read.
 const MAX_AUTHORIZATION_BYTES: usize = 256;
 
@@ -33,6 +55,12 @@ const MAX_AUTHORIZATION_BYTES: usize = 256;
 pub trait SessionLauncher: Send + Sync + 'static {
     /// The devices that a session can have: some of `desktop`, `browser`, `shell`, `editor`.
     fn devices(&self) -> Vec<String>;
+
+    /// Checks what only the launcher understands of the options, such as the size of the display.
+    ///
+    /// # Errors
+    /// With a sentence, if no session can have them.
+    fn check(&self, options: &SessionOptions) -> Result<(), String>;
 
     /// Starts a session host; its devices start afterwards.
     ///
@@ -56,12 +84,6 @@ pub struct SessionOptions {
 
 /// Which sessions may be opened over HTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    /// Checks what only the launcher understands of the options, such as the size of the display.
-    ///
-    /// # Errors
-    /// With a sentence, if no session can have them.
-    fn check(&self, options: &SessionOptions) -> Result<(), String>;
-
 pub struct OpenSessionLimits {
     /// Maximum number that is open at the same time.
     pub max: usize,
@@ -116,6 +138,7 @@ pub(super) struct HttpState {
     /// The conversions of documents that run.
     pub(super) conversions: Conversions,
     requests: Slots,
+    large_requests: Slots,
     streams: Slots,
     /// What the server counts.
     pub(super) metrics: Arc<Metrics>,
@@ -148,8 +171,9 @@ impl HttpState {
             launcher,
             mcp: McpEndpoints::default(),
             conversions: Conversions::new(),
-            requests: Slots::new(MAX_REQUESTS, "requests"),
-            streams: Slots::new(MAX_STREAMS, "streams of events"),
+            requests: Slots::new(MAX_REQUESTS),
+            large_requests: Slots::new(MAX_LARGE_REQUESTS),
+            streams: Slots::new(MAX_STREAMS),
             stopping: watch::Sender::new(false),
             opening: Mutex::default(),
         }
@@ -179,14 +203,29 @@ impl HttpState {
         })
     }
 
-    /// Reserves one of the principal's requests.
-    pub(super) fn request_slot(self: &Arc<Self>, caller: &Caller) -> Result<Slot, Problem> {
-        self.requests.take(caller)
+    /// Reserves one of the principal's requests, with a body of this length and the connection that it
+    /// came on.
+    pub(super) fn request_slot(
+        &self,
+        caller: &Caller,
+        connection: &ConnectionUse,
+        body_bytes: usize,
+    ) -> Result<Slot, Problem> {
+        let mut slot = self.requests.take(caller, connection)?;
+        if body_bytes > LARGE_BYTES {
+            let large = self.large_requests.take(caller, connection)?;
+            slot._large = Some(Box::new(large));
+        }
+        Ok(slot)
     }
 
-    /// Reserves one of the principal's streams.
-    pub(super) fn stream_slot(self: &Arc<Self>, caller: &Caller) -> Result<Slot, Problem> {
-        self.streams.take(caller)
+    /// Reserves one of the principal's streams, with the connection that it is sent on.
+    pub(super) fn stream_slot(
+        &self,
+        caller: &Caller,
+        connection: &ConnectionUse,
+    ) -> Result<Slot, Problem> {
+        self.streams.take(caller, connection)
     }
 
     /// Reserves the opening of a session if not too much is open.
@@ -264,34 +303,60 @@ impl Drop for OpeningSlot {
     }
 }
 
+/// How much principals do at the same time.
+#[derive(Clone, Copy, Debug)]
+struct SlotLimits {
+    what: &'static str,
+    /// Maximum of one principal.
+    each: usize,
+    /// Maximum of all principals together that are no operators.
+    others: usize,
+}
+
 /// Limits what each principal does at the same time.
 #[derive(Debug)]
 struct Slots {
-    max: usize,
-    what: &'static str,
-    taken: Arc<Mutex<HashMap<String, usize>>>,
+    limits: SlotLimits,
+    taken: Arc<Mutex<HashMap<Principal, usize>>>,
 }
 
+/// Whose slots they are: role, and role and name.
+type Principal = (Role, String);
+
 impl Slots {
-    fn new(max: usize, what: &'static str) -> Self {
+    fn new(limits: SlotLimits) -> Self {
         let taken = Arc::default();
-        Self { max, what, taken }
+        Self { limits, taken }
     }
 
-    fn take(&self, caller: &Caller) -> Result<Slot, Problem> {
+    fn take(&self, caller: &Caller, connection: &ConnectionUse) -> Result<Slot, Problem> {
+        let SlotLimits { what, each, others } = self.limits;
+        let refused =
+            |detail: String| Err(Problem::new(ProblemKind::TooMany, detail).retry_after(1));
+        let principal = (caller.role, caller.principal.clone());
         let mut taken = lock(&self.taken);
-        let count = taken.entry(caller.principal.clone()).or_default();
-        if *count >= self.max {
-            let detail = format!(
-                "{} has {} {} at the same time; the maximum is {}",
-                caller.principal, count, self.what, self.max
-            );
-            return Err(Problem::new(ProblemKind::TooMany, detail).retry_after(1));
+        let own = taken.get(&principal).copied().unwrap_or_default();
+        if own >= each {
+            return refused(format!(
+                "{} has {own} {what} at the same time; the maximum is {each}",
+                caller.principal
+            ));
         }
-        *count += 1;
+        let of_others = taken
+            .iter()
+            .filter(|((role, _), _)| *role != Role::Operator);
+        let of_others: usize = of_others.map(|(_, count)| count).sum();
+        if caller.role != Role::Operator && of_others >= others {
+            return refused(format!(
+                "agents and viewers have {of_others} {what} at the same time; the maximum is {others}"
+            ));
+        }
+        *taken.entry(principal.clone()).or_default() += 1;
         Ok(Slot {
-            principal: caller.principal.clone(),
+            principal,
             taken: Arc::clone(&self.taken),
+            _large: None,
+            _in_use: connection.begin(),
         })
     }
 }
@@ -299,8 +364,11 @@ impl Slots {
 /// One of a principal's requests or streams; dropping it frees it.
 #[derive(Debug)]
 pub(super) struct Slot {
-    principal: String,
-    taken: Arc<Mutex<HashMap<String, usize>>>,
+    principal: Principal,
+    taken: Arc<Mutex<HashMap<Principal, usize>>>,
+    /// That of a request with a large body.
+    _large: Option<Box<Self>>,
+    _in_use: InUse,
 }
 
 impl Drop for Slot {
@@ -338,4 +406,44 @@ fn bearer(headers: &HeaderMap) -> Result<BearerToken, Problem> {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agents_and_viewers_leave_requests_for_operators() {
+        let slots = Slots::new(SlotLimits {
+            what: "requests",
+            each: 2,
+            others: 3,
+        });
+        let take = |role: Role, name: &str| {
+            let caller = Caller {
+                role,
+                principal: format!("{role}/{name}"),
+                token: BearerToken::new(""),
+                session: None,
+            };
+            let slot = slots.take(&caller, &ConnectionUse::default());
+            slot.map_err(|problem| problem.detail().to_owned())
+        };
+        let first = take(Role::Agent, "a").unwrap();
+        let _second = take(Role::Agent, "a").unwrap();
+        let refused = take(Role::Agent, "a").unwrap_err();
+        assert_eq!(
+            refused,
+            "agent/a has 2 requests at the same time; the maximum is 2"
+        );
+        let _third = take(Role::Viewer, "a").unwrap();
+        let refused = take(Role::Agent, "b").unwrap_err();
+        assert_eq!(
+            refused,
+            "agents and viewers have 3 requests at the same time; the maximum is 3"
+        );
+        let _operator = take(Role::Operator, "a").unwrap();
+        drop(first);
+        assert!(take(Role::Agent, "b").is_ok());
+    }
 }

@@ -30,6 +30,7 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{self, Message};
 
+use crate::http::client_address::ConnectionInfo;
 use crate::http::problem::{Problem, ProblemKind};
 use crate::http::request::{ApiRequest, Reach};
 use crate::http::state::{HttpState, Slot};
@@ -96,10 +97,14 @@ pub(in crate::http) async fn open(
     let path = RawPathParams::from_request_parts(&mut parts, &()).await;
     let path = path.map_err(|e| Problem::new(ProblemKind::BadRequest, e.to_string()))?;
     let path = path.iter();
+    let connection = parts.extensions.get::<ConnectionInfo>();
+    let connection = connection.map(|info| info.usage.clone());
+    let connection = connection.unwrap_or_default();
     let request = ApiRequest {
-        slot: state.stream_slot(&caller)?,
+        slot: Arc::new(state.stream_slot(&caller, &connection)?),
         state,
         caller,
+        connection,
         headers,
         path: path
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
@@ -228,7 +233,7 @@ struct ScreenStream<'a> {
     /// What the page has.
     version: Option<u64>,
     size: Option<Size>,
-    _slot: Slot,
+    _slot: Arc<Slot>,
 }
 
 impl<'a> ScreenStream<'a> {
@@ -374,11 +379,6 @@ impl<'a> ScreenStream<'a> {
     }
 }
 
-/// What is awaited; never, if nothing is.
-async fn awaited<F: Future + Unpin>(pending: &mut Option<F>) -> F::Output {
-    match pending {
-        Some(future) => future.await,
-        None => std::future::pending().await,
 /// A page that has left, or does not read.
 #[derive(Debug)]
 struct PageGone;
@@ -392,6 +392,11 @@ async fn sent_in_time(
     }
 }
 
+/// What is awaited; never, if nothing is.
+async fn awaited<F: Future + Unpin>(pending: &mut Option<F>) -> F::Output {
+    match pending {
+        Some(future) => future.await,
+        None => std::future::pending().await,
     }
 }
 
