@@ -64,8 +64,8 @@ impl Person {
 
     /// The code of the one open question.
     pub(crate) fn code(&self) -> String {
-        assert_eventually_blocking!(self.list().len(), |count| *count == 1);
-        self.list()[0]["code"].as_str().expect("a code").to_owned()
+        let open = assert_eventually_blocking!(self.list(), |open| open.len() == 1);
+        open[0]["code"].as_str().expect("a code").to_owned()
     }
 
     /// Runs a line at a terminal of its own, and types `answer` at the prompt. Returns what the
@@ -641,7 +641,8 @@ fn only_a_clear_yes_at_a_terminal_approves() {
 #[test]
 fn a_question_is_withdrawn_after_its_time() {
     let approvals = Approvals::new();
-    approvals.start("a", "--shell", &["--approval-timeout=2"]);
+    // Time enough to end the call and to list the question.
+    approvals.start("a", "--shell", &["--approval-timeout=15"]);
     let code = approvals.park("a", "touch made");
     assert_eventually_blocking!(approvals.list().is_empty(), "it is withdrawn");
     approvals

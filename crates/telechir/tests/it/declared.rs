@@ -5,12 +5,13 @@ use std::net::TcpListener;
 use std::sync::mpsc;
 
 use serde_json::Value;
+use telechir_testkit::eventually::PATIENCE;
 use telechir_testkit::gate::{Component, require};
 
 use crate::telechir::{Ran, Telechir};
 
 /// Serves one request with an error that is not tried again, and sends its body.
-fn refuse_one(listener: TcpListener, bodies: &mpsc::Sender<Value>) {
+fn refuse_one(listener: &TcpListener, bodies: &mpsc::Sender<Value>) {
     let (stream, _) = listener.accept().expect("a request");
     let mut reader = BufReader::new(&stream);
     let mut length = 0;
@@ -39,7 +40,8 @@ fn declared_by_run(provider: &str, variable: &str, model: &str, devices: &[&str]
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
     let (sender, bodies) = mpsc::channel();
-    let server = std::thread::spawn(move || refuse_one(listener, &sender));
+    // Ends with the test's process if no request comes.
+    std::thread::spawn(move || refuse_one(&listener, &sender));
     let base = match provider {
         "anthropic" => format!("http://{address}"),
         _ => format!("http://{address}/v1"),
@@ -50,8 +52,9 @@ fn declared_by_run(provider: &str, variable: &str, model: &str, devices: &[&str]
     let mut command = telechir.command(&arguments);
     let ran = Ran::of(command.env(variable, "k"), "");
     assert_eq!(ran.code, Some(1), "{ran:?}");
-    server.join().expect("the server ends");
-    bodies.recv().expect("a request")["tools"].clone()
+    assert!(ran.stderr.contains("401"), "it asked the model: {ran:?}");
+    let body = bodies.recv_timeout(PATIENCE).expect("a request");
+    body["tools"].clone()
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::fs;
 
 use serde_json::Value;
+use telechir_testkit::assert_eventually_blocking;
 use telechir_testkit::gate::{Component, require};
 use telechir_testkit::site::Site;
 
@@ -49,7 +50,7 @@ fn a_command_runs_in_the_default_session_as_in_a_terminal() {
     done(&fixture, "close", &[]);
     let verified = Ran::of(&mut fixture.command(&["audit", "verify", &record]), "");
     assert_eq!(verified.code, Some(0), "{verified:?}");
-    assert!(fixture.nothing_left());
+    assert_eventually_blocking!(fixture.nothing_left(), "the session is gone");
 }
 
 #[test]

@@ -20,8 +20,9 @@ const PAGE: &str = "<title>witness</title><p id=p></p><button style='width:200px
     navigator.geolocation.getCurrentPosition(at => show(`at ${at.coords.latitude}`), () => show('nowhere'));\
     localStorage.kept = 'before'; document.cookie = 'login=s3cr3t-9f; max-age=999'</script>";
 
-/// The text of a page in a new headless browser with these flags.
-fn seen(telechir: &Telechir, url: &str, flags: &[&str]) -> (String, String) {
+/// The text of a page in a new headless browser with these flags, once it has the position `at`, which
+/// the browser reports later than the rest.
+fn seen(telechir: &Telechir, url: &str, flags: &[&str], at: &str) -> (String, String) {
     let policy = local_pages(telechir.folder());
     let browser = format!("--browser={url}");
     let fixed = [
@@ -34,7 +35,7 @@ fn seen(telechir: &Telechir, url: &str, flags: &[&str]) -> (String, String) {
     ];
     let calls = json!([
         {"type": "computer_call", "call_id": "c1", "target": "browser",
-            "actions": [{"action": "wait", "duration": 300}, {"action": "page_text"}]},
+            "actions": [{"action": "wait_for", "text": at, "duration": 20_000}, {"action": "page_text"}]},
     ]);
     let ran = telechir.run(&[&fixed, flags].concat(), &calls.to_string());
     (ran.json().to_string(), ran.stderr)
@@ -46,7 +47,7 @@ fn flags_change_what_a_page_sees() {
     let (runtime, telechir) = (runtime(), Telechir::new());
     let site = runtime.block_on(Site::serve([("page", PAGE)]));
     let url = site.as_ref().expect("a site").url("page");
-    let (text, _) = seen(&telechir, &url, &[]);
+    let (text, _) = seen(&telechir, &url, &[], "nowhere");
     for expected in ["1280 wide", "nowhere", "stored nothing"] {
         assert!(text.contains(expected), "{expected}: {text}");
     }
@@ -55,7 +56,7 @@ fn flags_change_what_a_page_sees() {
         "--timezone=Asia/Tokyo",
         "--display=800x600",
     ];
-    let (text, _) = seen(&telechir, &url, &flags);
+    let (text, _) = seen(&telechir, &url, &flags, "at 48.25");
     for expected in ["800 wide", "Asia/Tokyo", "at 48.25"] {
         assert!(text.contains(expected), "{expected}: {text}");
     }
@@ -76,14 +77,14 @@ fn a_storage_state_outlives_its_session_and_is_in_no_recording() {
     let record_flag = format!("--record={}", record.display());
     let save = format!("--save-storage-state={}", file.display());
     let load = format!("--storage-state={}", file.display());
-    let (_, stderr) = seen(&telechir, &url, &[&save, &record_flag, "-vv"]);
+    let (_, stderr) = seen(&telechir, &url, &[&save, &record_flag, "-vv"], "nowhere");
     assert!(!stderr.contains("s3cr3t-9f"), "{stderr}");
     let mode = fs::metadata(&file).expect("a file").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let (mut found, mut count) = (Vec::new(), 0);
     holding(&record, b"s3cr3t-9f", &mut found, &mut count);
     assert!(count > 0 && found.is_empty(), "{found:?}");
-    let (text, _) = seen(&telechir, &url, &[&load]);
+    let (text, _) = seen(&telechir, &url, &[&load], "nowhere");
     assert!(text.contains("cookie login=s3cr3t-9f"), "{text}");
     assert!(text.contains("stored before"), "{text}");
     // Nothing is done whose state could not be saved.

@@ -1,6 +1,7 @@
 //! Attacks on approvals: programs of a session, strangers and replayed messages answer a question.
 
 use std::fs;
+use std::slice;
 
 use serde_json::{Value, json};
 use telechir_testkit::assert_eventually_blocking;
@@ -184,6 +185,32 @@ fn the_sandboxed_shell_of_a_session_cannot_answer() {
     approvals.close("a");
 }
 
+/// The middle of the window of xterm in session `a`, once it is there.
+fn center_of_xterm(approvals: &Approvals) -> [i64; 2] {
+    let list = json!({"type": "tool_use", "id": "w1", "name": "computer_action",
+        "input": {"action": "list_windows"}});
+    let bounds = assert_eventually_blocking!(
+        bounds_of_xterm(&approvals.results("a", slice::from_ref(&list))),
+        |bounds| bounds.is_some(),
+        "xterm has a window"
+    );
+    let [left, top, right, bottom] = bounds.expect("a window");
+    [i64::midpoint(left, right), i64::midpoint(top, bottom)]
+}
+
+/// The left, top, right and bottom edge of xterm in an answer to `list_windows`.
+fn bounds_of_xterm(answer: &Value) -> Option<[i64; 4]> {
+    let blocks = answer[0]["content"].as_array()?.iter();
+    let mut lines = blocks
+        .filter_map(|block| block["text"].as_str())
+        .flat_map(str::lines);
+    let line = lines.find(|line| line.to_lowercase().contains("class \"xterm\""))?;
+    let (_, bounds) = line.rsplit_once('[')?;
+    let (bounds, _) = bounds.split_once(']')?;
+    let edges: Option<Vec<i64>> = bounds.split(", ").map(|edge| edge.parse().ok()).collect();
+    edges?.try_into().ok()
+}
+
 #[test]
 fn a_terminal_on_the_desktop_of_a_session_cannot_answer() {
     require(Component::XServer);
@@ -220,16 +247,18 @@ fn a_terminal_on_the_desktop_of_a_session_cannot_answer() {
             "input": {"action": "type", "text": text}})
     };
     let click = json!({"type": "tool_use", "id": "c1", "name": "computer",
-        "input": {"action": "left_click", "coordinate": [60, 60]}});
+        "input": {"action": "left_click", "coordinate": center_of_xterm(&approvals)}});
     let result = approvals.results("a", &[click, typed("c2", &line), typed("c3", "y\ny\n")]);
     assert!(!result.to_string().contains("is_error\":true"), "{result}");
-    let done = workspace.join("attack.sh.tty");
-    assert_eventually_blocking!(done.exists(), "the terminal runs it");
+    // The shell creates the file before `tty` writes to it.
+    assert_eventually_blocking!(
+        fs::read_to_string(workspace.join("attack.sh.tty")).unwrap_or_default(),
+        |terminal| terminal.starts_with("/dev/pts/") && terminal.ends_with('\n'),
+        "the terminal runs it"
+    );
     let output = fs::read_to_string(workspace.join("attack.sh.out")).expect("an output");
     assert_eq!(output.matches("exit ").count(), 4, "{output}");
     assert!(!output.contains("exit 0"), "{output}");
-    let terminal = fs::read_to_string(done).expect("a terminal");
-    assert!(terminal.starts_with("/dev/pts/"), "{terminal}");
     assert_still_open(&approvals);
     approvals.close("a");
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::Child;
 use std::time::Duration;
 
-use telechir_runtime::verify;
+use telechir_runtime::{JournalError, RecordedConversation, verify};
 use telechir_testkit::assert_eventually_blocking;
 use telechir_testkit::gate::{Component, require};
 
@@ -113,6 +113,12 @@ impl KilledRun {
 
     /// Resumes until the model is done.
     fn finish(&self) -> Ran {
+        let recorded = RecordedConversation::read(self.recording(), "r1");
+        // It was killed before its task was recorded: there is nothing to resume.
+        let is_unrecorded = matches!(
+            recorded,
+            Err(JournalError::Absent { .. } | JournalError::NoConversation { .. })
+        );
         let output = self.spawn(&["--resume", "r1"]).wait_with_output();
         let output = output.expect("the binary ends");
         let ran = Ran {
@@ -120,8 +126,7 @@ impl KilledRun {
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
             stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
         };
-        if ran.stderr.contains("no run of a model") || ran.stderr.contains("not found") {
-            // It was killed before anything was recorded.
+        if is_unrecorded {
             let started = self.start().wait_with_output().expect("the binary ends");
             return Ran {
                 code: started.status.code(),
@@ -136,11 +141,15 @@ impl KilledRun {
 #[test]
 fn a_killed_run_continues_and_repeats_nothing() {
     require(Component::Sandbox);
-    let points = number("TELECHIR_RESUME_POINTS").unwrap_or(POINTS);
+    let chosen = number("TELECHIR_RESUME_POINTS");
+    let points = chosen.unwrap_or(POINTS);
+    // Only `make soak` also kills runs that have done nothing yet.
+    let least = u64::from(chosen.is_none());
     let mut draw = Draw::new(number("TELECHIR_KILL_SEED").unwrap_or(20_261_123));
     for point in 0..points {
         let run = KilledRun::new();
-        let wanted = usize::try_from(draw.below(COMMANDS as u64)).expect("a small number");
+        let wanted = least + draw.below(COMMANDS as u64 - least);
+        let wanted = usize::try_from(wanted).expect("a small number");
         run.kill(run.start(), wanted, draw.time(60));
         let ran = run.finish();
         let lines = run.lines();
