@@ -176,6 +176,9 @@ pub(crate) struct SessionCall<'a> {
     pub(crate) queue_timeout: u64,
     /// How long it waits for an answer from elsewhere, if there is no terminal.
     pub(crate) approval_wait: Duration,
+    /// Whether in a session with a run, whose calls are known by their ids, a call with a known id is
+    /// that call sent again, which is not executed twice.
+    pub(crate) may_be_retry: bool,
 }
 
 /// Executes a turn in its session; starts the session if necessary.
@@ -189,6 +192,7 @@ pub(crate) async fn execute(
         screenshots,
         queue_timeout: seconds,
         approval_wait: wait,
+        may_be_retry,
     } = session_call;
     let paths = paths(name)?;
     let before = |Stopped(number)| {
@@ -205,7 +209,7 @@ pub(crate) async fn execute(
         queue_ms: seconds.saturating_mul(1000),
         runs_on: false,
         // As in its recording, calls are known by their ids in a run alone.
-        may_be_retry: client.description().config["run"].is_string(),
+        may_be_retry: may_be_retry && client.description().config["run"].is_string(),
         contents: answered_contents(&turn),
     };
     let mut call = client.execute(request).await.map_err(host_failure)?;

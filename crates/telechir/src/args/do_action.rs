@@ -96,9 +96,12 @@ pub(crate) enum DoAction {
     Hover(TargetArguments),
     /// Type text into the focus, or into TARGET.
     Type {
-        /// TEXT, or TARGET and TEXT.
-        #[arg(value_name = "[TARGET] TEXT", num_args = 1..=2, required = true, allow_hyphen_values = true)]
-        values: Vec<String>,
+        /// The text; the element, if another TEXT follows. A text that is a flag follows --.
+        #[arg(value_name = "TEXT or TARGET", allow_hyphen_values = true)]
+        first: String,
+        /// The text for TARGET.
+        #[arg(value_name = "TEXT", allow_hyphen_values = true)]
+        second: Option<String>,
         /// Press Enter at the end.
         #[arg(long)]
         submit: bool,
@@ -379,7 +382,136 @@ fn scroll_distance(text: &str) -> Result<ScrollDistance, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use clap::{CommandFactory as _, Parser as _};
+
     use super::*;
+    use crate::args::{Cli, CliCommand};
+
+    /// A line for every action whose flags may follow it: all but a command.
+    const LINES: [&str; 36] = [
+        "click Save",
+        "double-click Save",
+        "right-click 3,4",
+        "hover Save",
+        "type hello",
+        "type Name hello",
+        "fill Name Ada",
+        "check Gift",
+        "uncheck Gift",
+        "key ctrl+s",
+        "scroll down 5",
+        "drag a b",
+        "screenshot",
+        "screenshot a.png",
+        "read b1",
+        "text",
+        "find save button",
+        "open https://a.example",
+        "back",
+        "forward",
+        "reload",
+        "tab new https://a.example",
+        "wait 1",
+        "js 1+1",
+        "dialog accept yes",
+        "upload b1 a b",
+        "pdf a.pdf",
+        "console",
+        "network",
+        "window Editor",
+        "app mousepad",
+        "clipboard",
+        "clipboard text",
+        "invoke b1 press",
+        "action {}",
+        "close",
+    ];
+
+    fn parsed(line: &str) -> DoArguments {
+        let words = ["telechir", "do"].into_iter().chain(line.split(' '));
+        match Cli::try_parse_from(words).map(|cli| cli.command) {
+            Ok(CliCommand::Do(arguments)) => *arguments,
+            other => panic!("{line}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn flags_may_follow_every_action() {
+        for line in LINES {
+            let with_flags = parsed(&format!("{line} --json --session s --on desktop"));
+            assert!(with_flags.call.json, "{line}");
+            let session = with_flags.call.session.map(|name| name.to_string());
+            assert_eq!(session.as_deref(), Some("s"), "{line}");
+            assert_eq!(with_flags.call.on, Some(DoScreen::Desktop), "{line}");
+            let action = format!("{:?}", with_flags.action);
+            assert_eq!(action, format!("{:?}", parsed(line).action));
+        }
+        let command = Cli::command();
+        let actions = command.find_subcommand("do").expect("the command");
+        let all: BTreeSet<&str> = actions
+            .get_subcommands()
+            .map(|one| one.get_name())
+            .collect();
+        let first = |line: &'static str| line.split(' ').next().unwrap_or_default();
+        let tried: BTreeSet<&str> = LINES.into_iter().map(first).chain(["sh"]).collect();
+        assert_eq!(tried, all);
+    }
+
+    #[test]
+    fn flags_of_an_action_are_not_its_values() {
+        for (line, expected) in [
+            ("click Save --button middle", "middle"),
+            ("double-click Save --role button", "button"),
+            ("check Gift --window Order", "Order"),
+            ("key Enter --repeat 3", "3"),
+            ("scroll up 300px --at b12", "b12"),
+            ("screenshot a.png --of b12", "b12"),
+            ("read b1 --filter full --depth 2", "full"),
+            ("wait b12 --gone", "gone: true"),
+        ] {
+            let action = format!("{:?}", parsed(line).action).to_lowercase();
+            assert!(
+                action.contains(&expected.to_lowercase()),
+                "{line}: {action}"
+            );
+            assert!(!action.contains("--"), "{line}: {action}");
+        }
+    }
+
+    #[test]
+    fn typed_text_and_flags_are_distinguished() {
+        for (line, expected) in [
+            ("type a --submit", ("a", None, true, false)),
+            ("type --submit a", ("a", None, true, false)),
+            (
+                "type Name a --clear --submit",
+                ("Name", Some("a"), true, true),
+            ),
+            ("type Name --clear a", ("Name", Some("a"), false, true)),
+            ("type -5", ("-5", None, false, false)),
+            ("type Name -5 --submit", ("Name", Some("-5"), true, false)),
+            ("type -- --submit", ("--submit", None, false, false)),
+            ("type --no-flag", ("--no-flag", None, false, false)),
+        ] {
+            let action = parsed(line).action;
+            let DoAction::Type {
+                first,
+                second,
+                submit,
+                clear,
+            } = action
+            else {
+                panic!("{line}: {action:?}");
+            };
+            assert_eq!(
+                (&*first, second.as_deref(), submit, clear),
+                expected,
+                "{line}"
+            );
+        }
+    }
 
     #[test]
     fn a_distance_has_notches_or_pixels() {

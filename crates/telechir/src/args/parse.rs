@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use clap::CommandFactory as _;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
@@ -36,7 +37,16 @@ fn print(mut error: clap::Error, words: &[String]) -> ExitCode {
     if may_be_value(error.kind())
         && let Some((flag, value)) = separated_value(words, &error)
     {
-        explain(&mut error, flag, &value);
+        let tip = match is_action(&error, words, &value) {
+            true => {
+                // The list has them, and the one that is written alike may mean something else.
+                error.remove(ContextKind::SuggestedSubcommand);
+                actions()
+            }
+            false => format!("the value of {flag} is optional and needs `=`: {flag}={value}"),
+        };
+        let tips = vec![StyledStr::from(tip)];
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
     }
     let printed = error.print();
     match (printed, u8::try_from(error.exit_code())) {
@@ -84,8 +94,35 @@ fn hide_internal_commands(error: &mut clap::Error) {
     error.insert(kind, ContextValue::Strings(names));
 }
 
-fn explain(error: &mut clap::Error, flag: &str, value: &str) {
-    let tip = format!("the value of {flag} is optional and needs `=`: {flag}={value}");
-    let tips = vec![StyledStr::from(tip)];
-    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
+/// Whether this word, which `do` refuses after a flag, is meant as its action rather than as the flag's
+/// value: it is written as actions are, and not as the flag's usual values.
+fn is_action(error: &clap::Error, words: &[String], word: &str) -> bool {
+    let is_usual = |beginnings: &[&str]| beginnings.iter().any(|begin| word.starts_with(begin));
+    let is_name = |character: char| character.is_ascii_lowercase() || "-_".contains(character);
+    error.kind() == ErrorKind::InvalidSubcommand
+        && words.iter().any(|word| word == "do")
+        && word.chars().all(is_name)
+        && !OPTIONAL_VALUES.iter().any(|(_, usual)| is_usual(usual))
+}
+
+/// The names of the actions of `do`, in lines.
+fn actions() -> String {
+    const MAX_COLUMNS: usize = 72;
+    let command = Cli::command();
+    let actions = command.find_subcommand("do").into_iter();
+    let names = actions.flat_map(clap::Command::get_subcommands);
+    let names: Vec<&str> = names.map(clap::Command::get_name).collect();
+    let text = format!("the actions are {}", names.join(", "));
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.is_empty() => line.push_str(word),
+            Some(line) if line.len() + 1 + word.len() <= MAX_COLUMNS => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            Some(_) | None => lines.push(word.to_owned()),
+        }
+    }
+    lines.join("\n       ")
 }

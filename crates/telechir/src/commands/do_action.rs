@@ -46,6 +46,8 @@ pub(crate) async fn do_action(arguments: DoArguments) -> Result<ExitCode, CliErr
         screenshots: ScreenshotsFor::OnRequest,
         queue_timeout: call.queue_timeout,
         approval_wait: Duration::from_secs(call.approval_wait),
+        // Whoever types an action twice means it twice.
+        may_be_retry: false,
     };
     let answered = session_host::execute(session_call, turn).await?;
     let Some(result) = answered.results().first() else {
@@ -54,7 +56,7 @@ pub(crate) async fn do_action(arguments: DoArguments) -> Result<ExitCode, CliErr
         ));
     };
     match call.json {
-        true => print::json(result),
+        true => print::json(result, &action),
         false => print::text(result, &action),
     }
 }

@@ -66,6 +66,7 @@ fn session_call<'a>(
         screenshots: ScreenshotsFor::Dialect(arguments.dialect.name().to_owned()),
         queue_timeout: arguments.queue_timeout,
         approval_wait: Duration::from_secs(arguments.approval_wait),
+        may_be_retry: true,
     }
 }
 

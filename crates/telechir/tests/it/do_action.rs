@@ -54,6 +54,22 @@ fn a_command_runs_in_the_default_session_as_in_a_terminal() {
 }
 
 #[test]
+fn an_action_that_is_typed_twice_is_done_twice() {
+    require(Component::Sandbox);
+    let fixture = SessionFixture::new();
+    let record = fixture.file("recording").display().to_string();
+    let line = "echo line >> seen; wc -l < seen";
+    let first = ["--record", &record, "--run", "r1", "sh", line];
+    assert_eq!(done(&fixture, "--shell", &first), "1\n");
+    for expected in ["2\n", "3\n"] {
+        assert_eq!(done(&fixture, "sh", &[line]), expected);
+    }
+    done(&fixture, "close", &[]);
+    let verified = Ran::of(&mut fixture.command(&["audit", "verify", &record]), "");
+    assert_eq!(verified.code, Some(0), "{verified:?}");
+}
+
+#[test]
 fn an_action_is_judged_like_any_call() {
     require(Component::Sandbox);
     let fixture = SessionFixture::new();
@@ -116,6 +132,11 @@ fn elements_of_a_page_are_named_by_a_person() {
     let file = fixture.file("a.png").display().to_string();
     assert_eq!(done(&fixture, "screenshot", &[&file]), "");
     assert!(fs::read(&file).expect("a file").starts_with(b"\x89PNG"));
+    let other = fixture.file("b.png").display().to_string();
+    let json = done(&fixture, "screenshot", &[&other, "--json"]);
+    let json: Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json["type"], "computer_result", "{json}");
+    assert!(fs::read(&other).expect("a file").starts_with(b"\x89PNG"));
     let piped = fixture.command(&["do", "screenshot"]).output();
     assert!(piped.expect("it runs").stdout.starts_with(b"\x89PNG"));
     done(&fixture, "close", &[]);

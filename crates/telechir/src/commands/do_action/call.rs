@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Map, Value};
+use telechir_host::TurnKey;
 use telechir_protocol::{
     Action, Button, ClickCount, Command, ComputerCall, Content, NamedElement, Point, ScrollUnit,
     ShellCall, Target, TargetId,
@@ -14,24 +15,20 @@ use crate::args::{
 };
 use crate::error::CliError;
 
-/// The id of the only call of its turn.
-const CALL_ID: &str = "do";
-
 /// The call that an action is. Texts of errors are those of a usage error.
 pub(super) fn content(action: &DoAction, on: Option<DoScreen>) -> Result<Content, CliError> {
+    let id = format!("do-{}", TurnKey::unique());
     if let DoAction::Sh { command } = action {
         let command = match command.as_slice() {
             [line] => Command::Line(line.clone()),
             argv => Command::Argv(argv.to_vec()),
         };
-        return Ok(Content::ShellCall(ShellCall::execute(
-            CALL_ID,
-            vec![command],
-        )));
+        let call = ShellCall::execute(id, vec![command]);
+        return Ok(Content::ShellCall(call));
     }
     let is_of_page = is_of_page(action);
     let step = screen_action(action).map_err(CliError::usage)?;
-    let mut call = ComputerCall::new(CALL_ID, vec![step]);
+    let mut call = ComputerCall::new(id, vec![step]);
     let default = is_of_page.then_some(DoScreen::Browser);
     call.target = on.or(default).map(|screen| TargetId::from(screen.name()));
     Ok(Content::ComputerCall(call))
@@ -64,10 +61,11 @@ fn screen_action(action: &DoAction) -> Result<Action, String> {
         DoAction::RightClick(at) => clicked(at, Button::Right, ClickCount::Single),
         DoAction::Hover(at) => Action::Hover { at: target_of(at) },
         DoAction::Type {
-            values,
+            first,
+            second,
             submit,
             clear,
-        } => typed(values, *submit, *clear)?,
+        } => typed(first, second.as_deref(), *submit, *clear),
         DoAction::Fill { target, value } => filled(plain(target), value.as_str().into()),
         DoAction::Check(at) => filled(target_of(at), true.into()),
         DoAction::Uncheck(at) => filled(target_of(at), false.into()),
@@ -178,18 +176,17 @@ fn filled(at: Target, value: Value) -> Action {
     }
 }
 
-fn typed(values: &[String], submit: bool, clear_first: bool) -> Result<Action, String> {
-    let (at, text) = match values {
-        [text] => (None, text),
-        [at, text] => (Some(plain(at)), text),
-        _ => return Err("expected TEXT, or TARGET and TEXT".to_owned()),
+fn typed(first: &str, second: Option<&str>, submit: bool, clear_first: bool) -> Action {
+    let (at, text) = match second {
+        None => (None, first),
+        Some(text) => (Some(plain(first)), text),
     };
-    Ok(Action::Type {
-        text: text.clone(),
+    Action::Type {
+        text: text.to_owned(),
         at,
         clear_first,
         submit,
-    })
+    }
 }
 
 fn scrolled(direction: ScrollDirection, distance: ScrollDistance, at: Option<&str>) -> Action {

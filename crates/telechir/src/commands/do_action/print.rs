@@ -18,9 +18,15 @@ use crate::input::{write_bytes, write_json, write_text};
 /// The exit code of a command that did not end in time, as `timeout` has it.
 const TIMED_OUT: u8 = 124;
 
-/// Prints the result as one document in the neutral form.
-pub(super) fn json(result: &ToolResult) -> Result<ExitCode, CliError> {
+/// Prints the result as one document in the neutral form; a screenshot is also written to its file.
+pub(super) fn json(result: &ToolResult, action: &DoAction) -> Result<ExitCode, CliError> {
     write_json(&result.clone().into_content(), false)?;
+    if let DoAction::Screenshot { file, .. } = action
+        && let ToolResult::Computer(result) = result
+        && let (Some(bytes), Some(file)) = (image_of(result)?, file)
+    {
+        write_file(file, &bytes)?;
+    }
     Ok(match failure_of(result) {
         Some(_) => ExitCode::FAILURE,
         None => match result {
@@ -61,13 +67,10 @@ fn failure_of(result: &ToolResult) -> Option<String> {
 
 fn screen(result: &ComputerResult, action: &DoAction) -> Result<(), CliError> {
     if let DoAction::Screenshot { file, .. } = action {
-        let Some(screenshot) = &result.screenshot else {
-            return Ok(());
-        };
-        let bytes = image(screenshot)?;
-        return match file {
-            Some(file) => write_file(file, &bytes),
-            None => write_bytes(&bytes),
+        return match (image_of(result)?, file) {
+            (Some(bytes), Some(file)) => write_file(file, &bytes),
+            (Some(bytes), None) => write_bytes(&bytes),
+            (None, _) => Ok(()),
         };
     }
     match (&result.text_output, &result.error) {
@@ -86,16 +89,18 @@ fn effect(steps: &[StepOutcome]) -> &'static str {
     }
 }
 
-fn image(screenshot: &Media) -> Result<Vec<u8>, CliError> {
-    let bytes = match screenshot {
-        Media::Data(data) => data.base64().and_then(|text| STANDARD.decode(text).ok()),
-        Media::Uri(_) | Media::HostedFile(_) => None,
+/// The image of a screenshot; none if the action failed. An action that succeeds has one.
+fn image_of(result: &ComputerResult) -> Result<Option<Vec<u8>>, CliError> {
+    let bytes = match &result.screenshot {
+        Some(Media::Data(data)) => data.base64().and_then(|text| STANDARD.decode(text).ok()),
+        Some(Media::Uri(_) | Media::HostedFile(_)) | None => None,
     };
-    bytes.ok_or_else(|| {
-        CliError::message(
-            "the session returned a screenshot without its image; report this as a bug",
-        )
-    })
+    if bytes.is_none() && result.error.is_none() {
+        return Err(CliError::message(
+            "the session returned no image, so no screenshot was written; report this as a bug",
+        ));
+    }
+    Ok(bytes)
 }
 
 fn write_file(file: &Path, bytes: &[u8]) -> Result<(), CliError> {
@@ -139,4 +144,26 @@ fn exit_code(result: &ShellResult) -> ExitCode {
     };
     code.and_then(|code| u8::try_from(code).ok())
         .map_or(ExitCode::FAILURE, ExitCode::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use telechir_protocol::{Failure, FailureKind};
+
+    use super::*;
+
+    #[test]
+    fn a_screenshot_has_an_image_unless_it_failed() {
+        let mut result = ComputerResult::new("c");
+        let missing = image_of(&result).expect_err("no image");
+        assert!(missing.text().contains("no image"), "{}", missing.text());
+        let action = DoAction::Screenshot {
+            file: None,
+            of: None,
+        };
+        let printed = text(&ToolResult::Computer(result.clone()), &action);
+        assert!(printed.is_err(), "{printed:?}");
+        result.error = Some(Failure::new(FailureKind::Denied, "Denied."));
+        assert!(matches!(image_of(&result), Ok(None)));
+    }
 }
