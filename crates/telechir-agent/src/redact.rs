@@ -9,12 +9,29 @@ const MIN_SECRET_CHARS: usize = 8;
 /// Shorter input is removed only where it is a value of its own.
 const MIN_INPUT_CHARS: usize = 6;
 
+/// Members whose strings the conversation is rebuilt by; no call types their text.
+const STRUCTURE: [&str; 11] = [
+    "type",
+    "role",
+    "id",
+    "call_id",
+    "tool_use_id",
+    "toolUseId",
+    "name",
+    "model",
+    "stop_reason",
+    "finish_reason",
+    "finishReason",
+];
+
 /// The texts that a recording must not contain.
 #[derive(Clone, Default)]
 pub(crate) struct Redactor {
     /// Removed wherever they occur.
-    texts: Vec<String>,
-    /// Removed only as a complete value, also as one within JSON in a string.
+    secrets: Vec<String>,
+    /// Hidden input, removed wherever it occurs but in [`STRUCTURE`].
+    inputs: Vec<String>,
+    /// Short hidden input, removed only as a complete value.
     values: Vec<String>,
 }
 
@@ -22,39 +39,35 @@ impl Redactor {
     /// Removes these values of environment variables; those under eight characters stay.
     pub(crate) fn of(secrets: impl IntoIterator<Item = String>) -> Self {
         let is_long = |secret: &String| secret.chars().count() >= MIN_SECRET_CHARS;
-        Self {
-            texts: secrets.into_iter().filter(is_long).collect(),
-            values: Vec::new(),
-        }
+        let mut redactor = Self::default();
+        let secrets = secrets.into_iter().filter(is_long);
+        secrets.for_each(|secret| add_forms(&mut redactor.secrets, &secret));
+        redactor
     }
 
     /// Also removes text that a call types where the shell hides its input.
     pub(crate) fn hide_input(&mut self, inputs: Vec<String>) {
         for input in inputs.into_iter().filter(|input| !input.is_empty()) {
             match input.chars().count() >= MIN_INPUT_CHARS {
-                true => self.texts.push(input),
-                false => self.values.push(input),
+                true => add_forms(&mut self.inputs, &input),
+                false => add_forms(&mut self.values, &input),
             }
         }
     }
 
-    /// The text without secrets.
+    /// The text without secrets. Of a text that is JSON, such as a call's arguments, the values are
+    /// searched, however they are escaped.
     pub(crate) fn text(&self, text: &str) -> String {
-        if self.values.iter().any(|value| value == text.trim_end()) {
-            return REMOVED.to_owned();
+        let Some(document) = nested(text) else {
+            return self.prose(text);
+        };
+        let mut redacted = document.clone();
+        self.document(&mut redacted);
+        match redacted == document {
+            // Written as it was.
+            true => text.to_owned(),
+            false => redacted.to_string(),
         }
-        let mut text = text.to_owned();
-        for secret in &self.texts {
-            if text.contains(secret) {
-                text = text.replace(secret, REMOVED);
-            }
-        }
-        for value in &self.values {
-            let (quoted, removed) = (format!("\"{value}\""), format!("\"{REMOVED}\""));
-            let (line, no_line) = (format!("\"{value}\\n\""), removed.clone());
-            text = text.replace(&quoted, &removed).replace(&line, &no_line);
-        }
-        text
     }
 
     /// Removes the secrets from every string of a document.
@@ -63,11 +76,71 @@ impl Redactor {
             Value::String(text) => *text = self.text(text),
             Value::Array(items) => items.iter_mut().for_each(|item| self.document(item)),
             Value::Object(members) => {
-                members
-                    .values_mut()
-                    .for_each(|member| self.document(member));
+                for (name, member) in members {
+                    match member.as_str() {
+                        Some(text) if STRUCTURE.contains(&name.as_str()) => {
+                            *member = without(text, &self.secrets).into();
+                        }
+                        Some(_) | None => self.document(member),
+                    }
+                }
             }
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    /// A text that is not JSON. It may contain JSON all the same.
+    fn prose(&self, text: &str) -> String {
+        if self.values.iter().any(|value| value == text.trim_end()) {
+            return REMOVED.to_owned();
+        }
+        let mut text = without(&without(text, &self.secrets), &self.inputs);
+        for value in &self.values {
+            let (quoted, removed) = (format!("\"{value}\""), format!("\"{REMOVED}\""));
+            let (line, no_line) = (format!("\"{value}\\n\""), removed.clone());
+            text = text.replace(&quoted, &removed).replace(&line, &no_line);
+        }
+        text
+    }
+}
+
+/// The document that a text is, if it is one with members or items.
+fn nested(text: &str) -> Option<Value> {
+    let has_beginning = text.trim_start().starts_with(['{', '[']);
+    has_beginning
+        .then(|| serde_json::from_str(text).ok())
+        .flatten()
+}
+
+fn without(text: &str, secrets: &[String]) -> String {
+    let mut text = text.to_owned();
+    for secret in secrets {
+        if text.contains(secret) {
+            text = text.replace(secret, REMOVED);
+        }
+    }
+    text
+}
+
+/// Adds a text as it is, and as JSON within a text has it: escaped, and in ASCII alone.
+fn add_forms(list: &mut Vec<String>, text: &str) {
+    let quoted = Value::from(text).to_string();
+    let escaped = quoted[1..quoted.len() - 1].to_owned();
+    let in_ascii = escaped.chars().fold(String::new(), |mut ascii, character| {
+        match character.is_ascii() {
+            true => ascii.push(character),
+            false => {
+                let units = character.encode_utf16(&mut [0; 2]).to_vec();
+                units
+                    .iter()
+                    .for_each(|unit| ascii.push_str(&format!("\\u{unit:04x}")));
+            }
+        }
+        ascii
+    });
+    for form in [text.to_owned(), escaped, in_ascii] {
+        if !list.contains(&form) {
+            list.push(form);
         }
     }
 }
@@ -109,5 +182,82 @@ mod tests {
             json!({"text": "(hidden)", "arguments": "{\"text\":\"(hidden)\"}",
                 "thinking": "pw10 is not it, (hidden) is"})
         );
+    }
+
+    #[test]
+    fn hidden_input_is_found_however_its_arguments_are_escaped() {
+        for (input, arguments, expected) in [
+            (
+                "pa\"ss\\word1",
+                r#"{"text":"pa\"ss\\word1\n"}"#,
+                r#"{"text":"(hidden)\n"}"#,
+            ),
+            (
+                "passé-latte",
+                r#"{"text": "pass\u00e9-latte"}"#,
+                r#"{"text":"(hidden)"}"#,
+            ),
+            (
+                "passé-latte",
+                r#"{"text":"pass\u00E9-latte"}"#,
+                r#"{"text":"(hidden)"}"#,
+            ),
+            ("p\"1", r#"{"text":"p\"1\n"}"#, r#"{"text":"(hidden)"}"#),
+            ("🔑key-1", r#"["\ud83d\udd11key-1"]"#, r#"["(hidden)"]"#),
+            (
+                "tab\tbed",
+                r#"{"a":"{\"text\":\"tab\\tbed\"}"}"#,
+                r#"{"a":"{\"text\":\"(hidden)\"}"}"#,
+            ),
+        ] {
+            let mut redactor = Redactor::default();
+            redactor.hide_input(vec![input.to_owned()]);
+            let mut document = json!({"function": {"name": "shell", "arguments": arguments}});
+            redactor.document(&mut document);
+            let expected = json!({"function": {"name": "shell", "arguments": expected}});
+            assert_eq!(document, expected);
+        }
+    }
+
+    #[test]
+    fn hidden_input_is_found_in_json_within_prose() {
+        let mut redactor = Redactor::default();
+        redactor.hide_input(vec!["pa\"ss\\word1".to_owned(), "pass\u{e9}".to_owned()]);
+        let text = r#"I call <tool>{"text": "pa\"ss\\word1"}</tool> and {"text": "pass\u00e9"}."#;
+        assert_eq!(
+            redactor.text(text),
+            r#"I call <tool>{"text": "(hidden)"}</tool> and {"text": "(hidden)"}."#
+        );
+    }
+
+    #[test]
+    fn what_the_conversation_is_rebuilt_by_stays() {
+        let mut redactor = Redactor::of(["sk-0123456789".to_owned()]);
+        redactor.hide_input(vec![
+            "assistant".to_owned(),
+            "text".to_owned(),
+            "toolu_1".to_owned(),
+        ]);
+        let mut document = json!({"role": "assistant", "content": [
+            {"type": "text", "text": "the assistant"},
+            {"type": "tool_use", "id": "toolu_1", "input": {"text": "text"}},
+            {"type": "sk-0123456789"}]});
+        redactor.document(&mut document);
+        assert_eq!(
+            document,
+            json!({"role": "assistant", "content": [
+                {"type": "text", "text": "the (hidden)"},
+                {"type": "tool_use", "id": "toolu_1", "input": {"text": "(hidden)"}},
+                {"type": "(hidden)"}]})
+        );
+    }
+
+    #[test]
+    fn json_without_secrets_stays_as_it_was_written() {
+        let mut redactor = Redactor::default();
+        redactor.hide_input(vec!["swordfish".to_owned()]);
+        for text in ["{ \"n\" : 1.50,\n \"n\": 2 }", "[1, 2", "{}", "7", "\"a\""] {
+            assert_eq!(redactor.text(text), text);
+        }
     }
 }

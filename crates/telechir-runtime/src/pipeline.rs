@@ -89,7 +89,7 @@ pub(crate) async fn check_kill_switch(session: &mut SessionState) {
 pub(crate) fn hidden_input(session: &SessionState, turn: &ModelTurn) -> Vec<String> {
     let calls = turn.calls();
     let each = calls.iter().enumerate();
-    each.filter_map(|(index, call)| shell::hidden_input(session, index, call))
+    each.filter_map(|(index, call)| shell::hidden_input(session, &calls[..index], call))
         .collect()
 }
 

@@ -7,8 +7,8 @@ use telechir_policy::{
     summarize_command, summarize_shell_action,
 };
 use telechir_protocol::{
-    CommandOutput, Failure, FailureKind, Meta, ShellAction, ShellCall, ShellOutcome, ShellResult,
-    ToolCall,
+    ActionKind, CommandOutput, Failure, FailureKind, Meta, ShellAction, ShellCall, ShellOutcome,
+    ShellResult, ToolCall,
 };
 
 use super::approval::{Judged, permit};
@@ -146,11 +146,11 @@ pub(super) fn recordable(session: &SessionState, call: &ShellCall) -> ShellCall 
     recordable
 }
 
-/// The text that a call types where the shell hides its input; `index` is its place in the turn. An
-/// earlier call of the turn may start what hides it.
+/// The text that a call types where the shell hides its input, or may hide it once the `earlier` calls
+/// of its turn are executed.
 pub(super) fn hidden_input(
     session: &SessionState,
-    index: usize,
+    earlier: &[ToolCall],
     call: &ToolCall,
 ) -> Option<String> {
     let ToolCall::Shell(call) = call else {
@@ -166,8 +166,21 @@ pub(super) fn hidden_input(
         return None;
     };
     let shell = session.shell.as_ref()?;
-    let is_hidden = index > 0 || shell.hides_input(call.job.as_deref());
+    let is_hidden = earlier.iter().any(may_reach_prompt) || shell.hides_input(call.job.as_deref());
     is_hidden.then(|| text.trim_end_matches('\n').to_owned())
+}
+
+/// Whether the shell may ask for hidden input after a call that it does not ask for before: the call
+/// starts or continues a program, or gives a running one time.
+fn may_reach_prompt(call: &ToolCall) -> bool {
+    match call {
+        ToolCall::Shell(call) => call.action != ShellAction::List,
+        ToolCall::Computer(call) => call
+            .actions
+            .iter()
+            .any(|action| matches!(action.kind(), ActionKind::Wait | ActionKind::WaitFor)),
+        ToolCall::Edit(_) | ToolCall::Function(_) => false,
+    }
 }
 
 /// The task of a call, if this shell can perform it.

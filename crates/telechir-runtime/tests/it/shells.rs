@@ -1,10 +1,11 @@
 //! Shell calls: what reaches the shell and what the result contains.
 
+use serde_json::json;
 use telechir_policy::Policy;
-use telechir_protocol::{Content, FailureKind, ShellAction, ShellCall, ShellOutcome};
+use telechir_protocol::{Content, FailureKind, ModelTurn, ShellAction, ShellCall, ShellOutcome};
 use telechir_runtime::{Journal, RecordKind, Session, read};
 
-use crate::fakes::{FakeApprover, commands, in_shell, log_of, open_policy, shell};
+use crate::fakes::{FakeApprover, call, commands, in_shell, log_of, open_policy, shell};
 
 fn outcomes(result: &telechir_protocol::ShellResult) -> Vec<ShellOutcome> {
     result
@@ -247,6 +248,37 @@ async fn hidden_input_is_nowhere_in_the_record() {
             .any(|secret| bytes.windows(secret.len()).any(|part| part == *secret));
         assert!(!found, "{}", path.display());
     }
+}
+
+#[tokio::test]
+async fn input_is_hidden_only_after_calls_that_may_reach_a_prompt() {
+    let (builder, _log) = shell(open_policy());
+    let mut session = builder.build().unwrap();
+    let text = || Content::ShellCall(input("t", ShellAction::SendText("continue\n".to_owned())));
+    let screen = |action: serde_json::Value| Content::ComputerCall(call("c", &[action]));
+    let in_shell_call = |action| Content::ShellCall(input("s", action));
+    for (earlier, is_hidden) in [
+        (None, false),
+        (Some(screen(json!({"action": "screenshot"}))), false),
+        (
+            Some(screen(json!({"action": "wait", "duration": 1000}))),
+            true,
+        ),
+        (Some(in_shell_call(ShellAction::List)), false),
+        (
+            Some(in_shell_call(ShellAction::Read("j1".to_owned()))),
+            true,
+        ),
+        (Some(in_shell_call(ShellAction::Interrupt)), true),
+        (Some(Content::ShellCall(commands("s", &["hide it"]))), true),
+    ] {
+        let calls = earlier.clone().into_iter().chain([text()]).collect();
+        let hidden = session.hidden_input(&ModelTurn::new(calls).unwrap());
+        assert_eq!(hidden == ["continue"], is_hidden, "{earlier:?}: {hidden:?}");
+    }
+    in_shell(&mut session, commands("s1", &["hide it"])).await;
+    let hidden = session.hidden_input(&ModelTurn::new(vec![text()]).unwrap());
+    assert_eq!(hidden, ["continue"]);
 }
 
 /// A program that takes input may be the shell itself, whose commands then mean something else.
