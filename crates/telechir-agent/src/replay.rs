@@ -34,7 +34,8 @@ impl TaskRun<'_> {
         if ended.is_some() && !has_task {
             return refuse("the model has ended its task; give another task to continue");
         }
-        if has_task {
+        // What was answered is behind the limit of the earlier process.
+        if has_task || self.open.is_none() {
             self.finished.steps = 0;
         }
         Ok(())

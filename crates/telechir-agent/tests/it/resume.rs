@@ -102,6 +102,14 @@ impl Resumed {
     }
 
     async fn resume(&self, task: Option<&str>) -> Result<RunReport, AgentError> {
+        self.resume_within(20, task).await
+    }
+
+    async fn resume_within(
+        &self,
+        max_steps: u32,
+        task: Option<&str>,
+    ) -> Result<RunReport, AgentError> {
         let (dialect, model, _) = target(self.script.provider);
         let recorded = self.recorded();
         let mut session = self.session();
@@ -110,7 +118,7 @@ impl Resumed {
             note: "The run was interrupted.".to_owned(),
         };
         let options = opening(dialect, model, ImageLimit::default());
-        let agent = self.agent(20);
+        let agent = self.agent(max_steps);
         let finished = agent.resume(&recorded, options, message, &mut session);
         let finished = finished.await;
         session.close().await.unwrap();
@@ -231,6 +239,23 @@ async fn a_long_conversation_loses_complete_turns_in_every_dialect() {
         let shortened = run.server.report().shortened;
         assert!(shortened > 0, "{dialect}");
     }
+}
+
+#[tokio::test]
+async fn a_run_that_reached_its_limit_continues_with_the_same_limit() {
+    let turns = json!([
+        {"say": [anthropic::bash("t1", "show one")]},
+        {"say": [anthropic::bash("t2", "show two")]},
+        {"say": [anthropic::text("Done.")]},
+    ]);
+    let run = Resumed::new("anthropic-messages", turns).await;
+    assert_eq!(run.start(1).await.reason, EndReason::StepLimit);
+    let second = run.resume_within(1, None).await.unwrap();
+    assert_eq!((second.reason, second.steps), (EndReason::StepLimit, 1));
+    assert_eq!(run.actions.lines(), ["show one", "show two"]);
+    let third = run.resume_within(1, None).await.unwrap();
+    assert_eq!((third.reason, &*third.text), (EndReason::Done, "Done."));
+    assert!(run.server.report().is_clean());
 }
 
 #[tokio::test]

@@ -59,12 +59,19 @@ pub(crate) async fn run(mut arguments: RunArguments) -> Result<ExitCode, CliErro
     canceller.cancel();
     let closed = open.close().await;
     progress.finish().await;
-    if let Some(json) = json {
-        json.finish().await;
-    }
     match outcome {
-        Err(Stopped(number)) => Err(interrupted(number, events).await),
+        Err(Stopped(number)) => {
+            if let Some(json) = json {
+                json.finish_soon().await;
+            }
+            Err(interrupted(number, events).await)
+        }
         Ok(finished) => {
+            if let Some(json) = json
+                && let Err(Stopped(number)) = json.finish().await
+            {
+                return Err(CliError::signal(number));
+            }
             let finished = finished?;
             closed?;
             conclude(&finished, is_json)

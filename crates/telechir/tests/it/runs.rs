@@ -9,10 +9,11 @@ use std::fs;
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
+use telechir_testkit::assert_eventually_blocking;
 use telechir_testkit::gate::{Component, require};
 
 use crate::telechir::{Ran, Telechir};
-use model::{Model, bash, message, responses};
+use model::{Model, bash, message, responses, text_and_bash};
 
 const KEY: (&str, &str) = ("ANTHROPIC_API_KEY", "sk-ant-0123456789");
 
@@ -100,6 +101,35 @@ fn json_prints_every_event_as_a_line() {
         (&end["reason"], &end["text"], &end["steps"]),
         (&json!("done"), &json!("There are seven owls."), &json!(1))
     );
+}
+
+#[test]
+fn ctrl_c_ends_a_run_whose_events_nobody_reads() {
+    require(Component::Sandbox);
+    let telechir = Telechir::new();
+    // More than a pipe holds.
+    let words = "word\n".repeat(40_000);
+    let command_line = "echo > mark; sleep 1000";
+    let model = Model::start(move |_| text_and_bash(&words, "t1", command_line));
+    let workspace = telechir.folder().join("place");
+    fs::create_dir(&workspace).expect("a workspace");
+    let workspace_flag = workspace.to_string_lossy();
+    let model_flags = ["--provider", "anthropic", "--model", "claude-opus-5-5"];
+    let mut flags = vec!["Wait.", "--json", "--workspace", &workspace_flag];
+    flags.extend(model_flags);
+    let mut child = command(&telechir, &model, &flags)
+        .spawn()
+        .expect("the binary starts");
+    assert_eventually_blocking!(workspace.join("mark").exists(), "the command starts");
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("a signal");
+    let ended = assert_eventually_blocking!(
+        child.try_wait().expect("a status"),
+        |status| status.is_some(),
+        "the run ends"
+    );
+    assert_eq!(ended.and_then(|status| status.code()), Some(130));
+    telechir.assert_nothing_left();
 }
 
 #[test]

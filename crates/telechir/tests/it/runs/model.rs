@@ -108,6 +108,14 @@ pub(super) fn bash(id: &str, command: &str) -> Reply {
     )
 }
 
+/// A response with a text and then one command.
+pub(super) fn text_and_bash(text: &str, id: &str, command: &str) -> Reply {
+    let text = json!({"type": "text", "text": text});
+    let input = json!({"command": command});
+    let call = json!({"type": "tool_use", "id": id, "name": "bash", "input": input});
+    response("tool_use", json!([text, call]))
+}
+
 /// A response with one call of the computer toolset.
 pub(super) fn computer(id: &str, name: &str, input: Value) -> Reply {
     let call = json!({"type": "tool_use", "id": id, "name": name, "toolset_name": "computer",
