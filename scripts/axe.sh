@@ -10,10 +10,11 @@ folder=target/axe
 [ -f "$folder/axe-$version.min.js" ] && exit
 scripts/mcp-clients.sh
 npm=$(realpath -s target/mcp-clients/python/bin/npm)
+retry=$(realpath scripts/retry.sh)
 echo "installing axe-core into $folder"
 mkdir -p "$folder"
 cd "$folder"
-if ! "$npm" pack --silent "axe-core@$version" >/dev/null; then
+if ! "$retry" "$npm" pack --loglevel=error "axe-core@$version" >/dev/null; then
   echo "failed to download axe-core: the npm registry must be reachable once" >&2
   exit 1
 fi

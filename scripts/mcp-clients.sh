@@ -10,7 +10,7 @@ source=crates/telechir/tests/mcp_clients
 folder=target/mcp-clients
 pip=(bin/pip install --quiet --disable-pip-version-check --no-deps --requirement)
 # npm warns about settings of the user's that it does not know.
-npm() { "$folder/python/bin/npm" ci --silent --no-audit --no-fund --ignore-scripts --prefix "$1"; }
+npm() { scripts/retry.sh "$folder/python/bin/npm" ci --loglevel=error --no-audit --no-fund --ignore-scripts --prefix "$1"; }
 
 pinned=$(cat "$source"/*requirements.txt "$source/package-lock.json" | sha256sum)
 if [[ $(cat "$folder/complete" 2>/dev/null) != "$pinned" ]]; then
@@ -18,14 +18,21 @@ if [[ $(cat "$folder/complete" 2>/dev/null) != "$pinned" ]]; then
   rm -rf "$folder"
   mkdir -p "$folder/node"
   cp "$source/package.json" "$source/package-lock.json" "$folder/node"
+  # A process group of its own, which is ended as a whole if the rest fails.
+  set -m
   (
+    set +m
     scripts/venv.sh "$folder/langchain"
-    "$folder/langchain/${pip[0]}" "${pip[@]:1}" "$source/langchain-requirements.txt"
+    scripts/retry.sh "$folder/langchain/${pip[0]}" "${pip[@]:1}" "$source/langchain-requirements.txt"
   ) &
+  langchain=$!
+  set +m
+  trap 'kill -- "-$langchain" 2>/dev/null || true' EXIT
   scripts/venv.sh "$folder/python"
-  "$folder/python/${pip[0]}" "${pip[@]:1}" "$source/requirements.txt"
+  scripts/retry.sh "$folder/python/${pip[0]}" "${pip[@]:1}" "$source/requirements.txt"
   npm "$folder/node"
-  wait $!
+  wait "$langchain"
+  trap - EXIT
   # Last, so that an incomplete installation is repeated.
   echo "$pinned" >"$folder/complete"
 fi

@@ -12,7 +12,7 @@ fi
 echo "installing the pages of MiniWoB++ into $folder (a few seconds)"
 rm -rf "$folder" "$folder.pip"
 scripts/venv.sh "$folder.pip"
-if ! "$folder.pip/bin/pip" install --quiet --disable-pip-version-check --no-deps --no-compile \
+if ! scripts/retry.sh "$folder.pip/bin/pip" install --quiet --disable-pip-version-check --no-deps --no-compile \
   --require-hashes --target "$folder" --requirement "$requirements"; then
   echo "failed to install the pages of MiniWoB++: the Python package index must be reachable once" >&2
   exit 1

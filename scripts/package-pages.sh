@@ -11,12 +11,13 @@ folder=target/package-pages
 if ! cmp -s "$source/packages.sha256" "$folder/packages.sha256"; then
   scripts/mcp-clients.sh
   npm=$(realpath -s target/mcp-clients/python/bin/npm)
+  retry=$(realpath scripts/retry.sh)
   echo "installing the pages of npm packages into $folder (some seconds)"
   rm -rf "$folder" && mkdir -p "$folder"
   cd "$folder"
   # Packages alone: their pages load nothing of their dependencies.
   mapfile -t packages < <(sed -E 's/^[0-9a-f]+  (.*)-([0-9][^-]*)\.tgz$/\1@\2/' "$source/packages.sha256")
-  if ! "$npm" pack --silent "${packages[@]}" >/dev/null; then
+  if ! "$retry" "$npm" pack --loglevel=error "${packages[@]}" >/dev/null; then
     echo "failed to download the pages: the npm registry must be reachable once" >&2
     exit 1
   fi

@@ -17,7 +17,7 @@ fi
 echo "installing the providers' SDKs into $folder (about 20 seconds)"
 rm -rf "$folder"
 scripts/venv.sh "$folder"
-"$folder/bin/pip" install --quiet --disable-pip-version-check --no-deps --requirement "$requirements"
+scripts/retry.sh "$folder/bin/pip" install --quiet --disable-pip-version-check --no-deps --requirement "$requirements"
 copy_checks
 # Last, so that an incomplete environment is created again.
 cp "$requirements" "$folder/requirements.txt"

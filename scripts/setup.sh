@@ -58,8 +58,10 @@ if [ ${#missing[@]} -gt 0 ]; then
     run=(sudo)
   fi
   echo "installing: ${missing[*]}"
-  "${run[@]}" apt-get update -qq
-  "${run[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+  # Mirrors fail now and then, and another program may hold the lock.
+  options=(-o Acquire::Retries=3 -o DPkg::Lock::Timeout=300)
+  "${run[@]}" apt-get "${options[@]}" update -qq
+  "${run[@]}" env DEBIAN_FRONTEND=noninteractive apt-get "${options[@]}" install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
   for entry in "${packages[@]}"; do
     IFS=: read -r package file _ <<<"$entry"
     [ -e "$file" ] || { echo "$package was installed, but $file does not exist." >&2; exit 1; }

@@ -38,11 +38,11 @@ if cargo nextest --version >/dev/null 2>&1; then
   (
     cd crates/telechir-browser
     # The variable lets a stable toolchain report times.
-    RUSTC_BOOTSTRAP=1 timeout 600 "$browser_tests" --test-threads=$((2 * $(nproc))) \
+    RUSTC_BOOTSTRAP=1 timeout 1200 "$browser_tests" --test-threads=$((2 * $(nproc))) \
       -Z unstable-options --report-time >"$times" 2>&1 || {
       status=$?
       cat "$times"
-      [ "$status" -ne 124 ] || echo "the browser's tests did not end within 600 s" >&2
+      [ "$status" -ne 124 ] || echo "the browser's tests did not end within 1200 s" >&2
       exit "$status"
     }
   )
