@@ -8,6 +8,7 @@
 //! require(Component::Chromium);
 //! ```
 
+pub mod closed_port;
 pub mod contract;
 pub mod desktop_fixture;
 pub mod eventually;

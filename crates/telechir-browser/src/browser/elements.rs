@@ -18,6 +18,11 @@ use crate::tab_registry::Tab;
 
 /// How long an element may take to become enabled, uncovered and still.
 const AIM_TIMEOUT: Duration = Duration::from_secs(2);
+/// Clicks that may miss an element, at least, before it is given up: aiming may take all of
+/// `AIM_TIMEOUT`.
+const MIN_CLICK_ATTEMPTS: u32 = 3;
+/// How long an element that a click has missed may take to become uncovered.
+const AIM_AGAIN_TIMEOUT: Duration = Duration::from_millis(500);
 /// Attempts to make a frame receive a pointer event over an element.
 const MAX_REACH_ATTEMPTS: u32 = 12;
 
@@ -120,9 +125,14 @@ impl Browser {
         let event = event_of(button, count);
         self.observe_click(&tab, element, id);
         let deadline = Instant::now() + AIM_TIMEOUT;
+        let mut misses = 0;
         loop {
             let reply = self.reader().when_received(element, event);
             let left = deadline.saturating_duration_since(Instant::now());
+            let left = match misses {
+                0 => left,
+                _ => left.max(AIM_AGAIN_TIMEOUT),
+            };
             let at = self.aim(&tab, element, id, true, left).await?;
             let mut pointer = self.pointer(&page);
             pointer
@@ -136,7 +146,8 @@ impl Browser {
                 return Ok(click_report(&outcome, id, event));
             }
             // The element moved, or was covered, since it was aimed at. The page received nothing.
-            if Instant::now() >= deadline {
+            misses += 1;
+            if misses >= MIN_CLICK_ATTEMPTS && Instant::now() >= deadline {
                 let other = outcome["other"].as_str().unwrap_or("another element");
                 return Err(refused(format!(
                     "The element {id} was not clicked: it moves, or {other} covers it when the pointer gets there."

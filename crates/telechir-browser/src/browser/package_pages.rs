@@ -81,6 +81,19 @@ struct Compared {
     differences: Vec<String>,
 }
 
+impl Compared {
+    /// Whether enough names and roles are Chromium's.
+    const fn is_equal_enough(&self) -> bool {
+        let least = MIN_EQUAL * self.comparable;
+        100 * self.same_names >= least && 100 * self.same_roles >= least
+    }
+
+    /// Whether the page has loaded, and nothing is wrong.
+    const fn is_complete(&self) -> bool {
+        self.missing.is_empty() && self.controls >= MIN_CONTROLS && self.is_equal_enough()
+    }
+}
+
 /// What Chromium's accessibility tree lists as controls of the page's main frame.
 async fn controls(page: &CdpSession, world: i64, tree: &PageTree) -> Vec<Control> {
     let answer = page.call("Accessibility.getFullAXTree", json!({})).await;
@@ -268,10 +281,11 @@ async fn a_share_has_all_controls(first: usize) {
         for _ in 0..ATTEMPTS {
             browser.settle(SETTLE).await.unwrap();
             compared = compare(&mut browser).await;
-            if compared.missing.is_empty() {
+            if compared.is_complete() {
                 break;
             }
         }
+        let is_equal_enough = compared.is_equal_enough();
         let Compared {
             controls,
             comparable,
@@ -290,7 +304,7 @@ async fn a_share_has_all_controls(first: usize) {
                 .iter()
                 .map(|missing| format!("{line}: {missing}")),
         );
-        if 100 * same_names < MIN_EQUAL * comparable || 100 * same_roles < MIN_EQUAL * comparable {
+        if !is_equal_enough {
             problems.push(format!(
                 "{line}: {same_names} names and {same_roles} roles of {comparable} are Chromium's"
             ));

@@ -8,6 +8,8 @@ use telechir_browser::{Attachment, Browser, CdpEndpoint, FileAccess, Options};
 use telechir_device::{Computer as _, DeviceError, PageContextSource as _};
 use telechir_process::{Child, Spawn, Stdio};
 use telechir_protocol::{Action, Size};
+use telechir_testkit::assert_eventually;
+use telechir_testkit::closed_port::ClosedPort;
 use telechir_testkit::gate::{Component, require};
 use telechir_testkit::site::Site;
 use tempfile::TempDir;
@@ -42,6 +44,7 @@ async fn attach(address: &str, size: Size, options: Options) -> Result<Browser, 
 }
 
 impl Foreign {
+    /// Starts it and waits until the page has its title.
     pub(crate) async fn start(page: &str) -> Self {
         Self::start_with(page, &[]).await
     }
@@ -81,11 +84,23 @@ impl Foreign {
         };
         // Keeps reading, because Chromium would block on a full pipe.
         tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
-        Self {
+        let foreign = Self {
             chromium,
             socket,
             _folder: folder,
-        }
+        };
+        assert_eventually!(foreign.shows(page), "no page shows {page}");
+        foreign
+    }
+
+    /// Whether one of its pages shows this URL and has its title.
+    fn shows(&self, url: &str) -> bool {
+        self.targets().iter().any(|page| {
+            let title = page["title"].as_str().unwrap_or_default();
+            // Until a document has a title, its URL without the scheme stands there.
+            let has_title = url == "about:blank" || !(title.is_empty() || url.contains(title));
+            page["url"] == url && has_title
+        })
     }
 
     /// The host and port of its DevTools address.
@@ -260,10 +275,7 @@ async fn an_address_without_a_browser_is_an_error_without_secrets() {
     let site = Site::serve([("page", PAGE)]).await.unwrap();
     let origin = site.url("");
     let origin = origin.trim_end_matches('/');
-    // Bound, so that nothing else gets the port, and not listening.
-    let closed = tokio::net::TcpSocket::new_v4().unwrap();
-    closed.bind("127.0.0.1:0".parse().unwrap()).unwrap();
-    let port = closed.local_addr().unwrap().port();
+    let closed = ClosedPort::new().unwrap();
     for (address, fragment) in [
         (
             format!("{origin}?token=secret"),
@@ -273,7 +285,7 @@ async fn an_address_without_a_browser_is_an_error_without_secrets() {
             origin.replace("http", "ws") + "/page?token=secret",
             "the WebSocket handshake returned",
         ),
-        (format!("http://127.0.0.1:{port}"), "refused"),
+        (format!("http://{}", closed.address()), "refused"),
         ("ftp://host".to_owned(), "expected a URL with"),
     ] {
         let refused = attach(&address, SIZE, options()).await.unwrap_err();

@@ -56,7 +56,7 @@ async fn a_socket_at_the_root_is_reached_with_its_token_and_headers() {
         go(&mut browser, "data:text/html,<title>reached</title>")
             .await
             .unwrap();
-        assert_eq!(title(&mut browser).await, "reached");
+        assert_eventually!(title(&mut browser).await == "reached");
         assert_eq!(gateway.handshakes(), count + 1);
     }
     // A socket without path and query is tried at its root, then discovered.
@@ -156,7 +156,7 @@ async fn an_owners_tab_is_used_in_its_own_context_and_stays_open() {
     let mut browser = attached.unwrap();
     let tabs = browser.page_context().await.unwrap().tabs;
     assert_eq!(tabs.len(), 1, "other tabs are not visible: {tabs:?}");
-    assert_eq!(title(&mut browser).await, "owner's");
+    assert_eventually!(title(&mut browser).await == "owner's");
     assert_eq!(script(&mut browser, "document.cookie").await, "login=ada");
     let page = read(&mut browser, "full").await;
     perform(&mut browser, click_on(ref_of(&page, "Open")))
@@ -172,9 +172,11 @@ async fn an_owners_tab_is_used_in_its_own_context_and_stays_open() {
     for name in ["page", "other", "popup"] {
         assert!(open.contains(&site.url(name)), "{name}: {open:?}");
     }
-    let tabs = owner.page_context().await.unwrap().tabs;
-    let is_unchanged = tabs.iter().any(|tab| tab.title == "other");
-    assert!(is_unchanged, "the owner's other tab: {tabs:?}");
+    assert_eventually!(
+        owner.page_context().await.unwrap().tabs,
+        |tabs| tabs.iter().any(|tab| tab.title == "other"),
+        "the owner's other tab is unchanged"
+    );
 }
 
 #[tokio::test]
@@ -182,8 +184,13 @@ async fn the_active_tab_is_the_one_that_the_user_sees() {
     let site = site().await;
     let foreign = Foreign::start(&site.url("page")).await;
     let active = || AttachedTabs::Existing(TabChoice::Active);
-    let mut browser = attach(endpoint(&foreign.socket), active()).await.unwrap();
-    assert_eq!(title(&mut browser).await, "owner's");
+    // Chromium shows its window a moment after it has started.
+    let attached = assert_eventually!(
+        attach(endpoint(&foreign.socket), active()).await,
+        |attached| attached.is_ok()
+    );
+    let mut browser = attached.unwrap();
+    assert_eventually!(title(&mut browser).await == "owner's");
     let missing = attach(endpoint(&foreign.socket), shows(site.url("none"))).await;
     let text = missing.unwrap_err().to_string();
     assert!(text.contains(&site.url("page")), "{text}");
@@ -195,7 +202,7 @@ async fn a_browser_that_was_opened_for_us_is_used_in_its_default_context() {
     let foreign = Foreign::start(&site.url("page")).await;
     let attached = attach(endpoint(&foreign.socket), AttachedTabs::Default).await;
     let mut browser = attached.unwrap();
-    assert_eq!(title(&mut browser).await, "owner's");
+    assert_eventually!(title(&mut browser).await == "owner's");
     assert_eq!(browser.capture().await.unwrap().size(), SIZE);
     perform(&mut browser, Action::NewTab { url: None })
         .await
@@ -251,5 +258,5 @@ async fn after_a_cut_the_same_tab_is_used_again_and_refs_are_stale() {
             .count(),
         1
     );
-    assert_eq!(title(&mut browser).await, "owner's");
+    assert_eventually!(title(&mut browser).await == "owner's");
 }

@@ -2,12 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use telechir_browser::Browser;
+use telechir_browser::{Browser, Options};
 use telechir_device::{Computer as _, DeviceError, PageContextSource as _};
 use telechir_protocol::Action;
 
 use crate::common::{
-    SETTLE, click, go, headless, key, launched, page, perform, read, text_of, title, write,
+    SETTLE, click, go, headless, headless_with, key, launched_with, options, page, perform, read,
+    text_of, title, write,
 };
 
 /// A page whose title is the answer to the question that a click asks.
@@ -15,6 +16,14 @@ fn asking(question: &str) -> String {
     page(&format!(
         "<title>asks</title><body onclick=\"document.title = 'got ' + {question}\">"
     ))
+}
+
+/// Options with which a wait for a reply that does not come is told from a busy machine.
+fn patient() -> Options {
+    Options {
+        reply_timeout: Duration::from_secs(60),
+        ..options()
+    }
 }
 
 /// Clicks the page and returns what the result says beside the action's own text.
@@ -40,7 +49,7 @@ fn answer(accept: bool, text: Option<&str>) -> Action {
 
 #[tokio::test]
 async fn the_next_action_answers_a_dialog() {
-    let mut browser = headless().await;
+    let mut browser = headless_with(patient()).await;
     for (question, shown, action, result) in [
         (
             "alert('one')",
@@ -103,7 +112,7 @@ async fn the_next_action_answers_a_dialog() {
         perform(&mut browser, action).await.unwrap();
         browser.settle(SETTLE).await.unwrap();
         assert_eq!(title(&mut browser).await, result);
-        assert!(start.elapsed() < Duration::from_secs(8), "{question}");
+        assert!(start.elapsed() < patient().reply_timeout, "{question}");
     }
 }
 
@@ -167,7 +176,10 @@ async fn an_action_is_refused_until_the_dialog_was_reported() {
 
 #[tokio::test]
 async fn everything_that_reads_the_page_names_the_dialog() {
-    for mut browser in [headless().await, launched().await] {
+    for mut browser in [
+        headless_with(patient()).await,
+        launched_with(patient()).await,
+    ] {
         ask(&mut browser, "prompt('Name?', 'Ada')").await;
         let start = Instant::now();
         let expected = "(prompt): \"Name?\", default \"Ada\"";
@@ -188,7 +200,7 @@ async fn everything_that_reads_the_page_names_the_dialog() {
             Err(error) => assert!(error.to_string().contains(expected), "{error}"),
         }
         assert!(
-            start.elapsed() < Duration::from_secs(8),
+            start.elapsed() < patient().reply_timeout,
             "{:?}",
             start.elapsed()
         );
@@ -266,12 +278,12 @@ async fn the_effects_of_a_click_are_reported_after_its_dialog() {
 
 #[tokio::test]
 async fn closing_the_browser_does_not_wait_for_an_answer() {
-    let mut browser = launched().await;
+    let mut browser = launched_with(patient()).await;
     ask(&mut browser, "confirm('sure?')").await;
     let start = Instant::now();
     browser.close().await.unwrap();
     assert!(
-        start.elapsed() < Duration::from_secs(8),
+        start.elapsed() < patient().reply_timeout,
         "{:?}",
         start.elapsed()
     );

@@ -72,6 +72,14 @@ async fn emulate(browser: &mut Browser, settings: Value) -> Result<(), DeviceErr
         .map(|_| ())
 }
 
+/// Whether the active tab shows the witness page, and not the empty document before it.
+async fn is_loaded(browser: &mut Browser) -> bool {
+    let script = "typeof report + document.readyState".to_owned();
+    let state = perform(browser, Action::Javascript { script, tab: None }).await;
+    // It fails while a document replaces another one.
+    state.is_ok_and(|state| state.text.as_deref() == Some("functioncomplete"))
+}
+
 /// Compares the members of `expected` with those of a report.
 #[track_caller]
 fn assert_sees(who: &str, report: &Value, expected: &Value) {
@@ -152,7 +160,7 @@ async fn an_action_changes_what_pages_frames_workers_and_popups_see() {
         all_see(&mut browser, &expected).await;
         script(&mut browser, "void window.open('/report')").await;
         assert_eventually!(browser.page_context().await.unwrap().tabs.len() == 3);
-        assert_eventually!(script(&mut browser, "document.readyState").await == "complete");
+        assert_eventually!(is_loaded(&mut browser).await);
         all_see(&mut browser, &expected).await;
 
         emulate(&mut browser, json!({"offline": true}))
@@ -257,8 +265,12 @@ async fn protected() -> (String, tokio::sync::watch::Receiver<[usize; 3]>) {
     let counts = tokio::sync::watch::Sender::new([0; 3]);
     let seen = counts.subscribe();
     tokio::spawn(async move {
+        // One task per connection: some are only opened in advance.
         while let Ok((stream, _)) = listener.accept().await {
-            let _a_closed_connection_is_no_request = answer(stream, &counts).await;
+            let counts = counts.clone();
+            tokio::spawn(async move {
+                let _a_closed_connection_is_no_request = answer(stream, &counts).await;
+            });
         }
     });
     (url, seen)

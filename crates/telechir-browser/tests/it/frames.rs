@@ -6,6 +6,7 @@ use std::time::Duration;
 use telechir_browser::Browser;
 use telechir_device::{Computer as _, DeviceError, Effect, Settle};
 use telechir_protocol::Action;
+use telechir_testkit::assert_eventually;
 use telechir_testkit::site::Site;
 
 use crate::common::{
@@ -294,14 +295,15 @@ async fn text_and_search_go_through_frames() {
     let site = site().await;
     let mut browser = headless().await;
     go(&mut browser, &site.url("outer")).await.unwrap();
-    let text = text_of(&mut browser, Action::PageText { tab: None }).await;
-    assert!(
-        text.contains("# Outer") && text.contains("middle words"),
-        "{text}"
-    );
+    // The frames may load after the page.
+    let text = Action::PageText { tab: None };
+    assert_eventually!(text_of(&mut browser, text.clone()).await, |text| text
+        .contains("# Outer")
+        && text.contains("middle words"));
     let query = "inner button".to_owned();
-    let found = text_of(&mut browser, Action::Find { query, tab: None }).await;
-    assert!(found.starts_with("button \"inner button\""), "{found}");
+    let find = Action::Find { query, tab: None };
+    assert_eventually!(text_of(&mut browser, find.clone()).await, |found| found
+        .starts_with("button \"inner button\""));
 }
 
 #[tokio::test]
@@ -318,11 +320,11 @@ async fn many_frames_are_read_with_the_listeners_in_and_beside_them() {
     );
     let mut browser = headless().await;
     go(&mut browser, &page(&html)).await.unwrap();
-    let text = read(&mut browser, "interactive").await;
-    let parts = (0..12).map(|n| format!("\"Part {n}.\" ["));
-    let missing: Vec<String> = parts.filter(|part| !text.contains(part.as_str())).collect();
-    assert!(
-        missing.is_empty() && text.contains("\"Beside\" ["),
-        "{missing:?} {text}"
-    );
+    let has_all = |text: &str| {
+        let mut parts = (0..12).map(|n| format!("\"Part {n}.\" ["));
+        parts.all(|part| text.contains(&part)) && text.contains("\"Beside\" [")
+    };
+    assert_eventually!(read(&mut browser, "interactive").await, |text| has_all(
+        text
+    ));
 }

@@ -6,6 +6,7 @@ use serde_json::json;
 use telechir_browser::Browser;
 use telechir_device::{Computer as _, PageContextSource as _};
 use telechir_protocol::Action;
+use telechir_testkit::closed_port::ClosedPort;
 
 use crate::common::{SETTLE, click_on, go, headless, perform, read, ref_of, text_of, title};
 use crate::server::{Answer, Server};
@@ -32,12 +33,6 @@ fn answer(path: &str) -> Option<Answer> {
     })
 }
 
-/// A URL at which nobody listens.
-fn closed_url() -> String {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    format!("http://{}/", listener.local_addr().unwrap())
-}
-
 /// Why a navigation from the start page failed; the error says what the tab shows.
 async fn failure(browser: &mut Browser, server: &Server, url: &str) -> String {
     go(browser, &server.url("/start")).await.unwrap();
@@ -48,7 +43,8 @@ async fn failure(browser: &mut Browser, server: &Server, url: &str) -> String {
 async fn a_navigation_that_fails_reports_what_is_shown() {
     let server = Server::start(answer).await;
     let mut browser = headless().await;
-    let closed = closed_url();
+    let port = ClosedPort::new().unwrap();
+    let closed = format!("http://{}/", port.address());
     // It answers to TLS with plain text.
     let plain = Server::start(|_| Some(Answer::page("plain"))).await;
     let tls = plain.url("/").replace("http:", "https:");
@@ -146,7 +142,8 @@ async fn a_reload_that_fails_is_no_success() {
 async fn a_link_that_leads_nowhere_is_reported() {
     let server = Server::start(answer).await;
     let mut browser = headless().await;
-    let closed = closed_url();
+    let port = ClosedPort::new().unwrap();
+    let closed = format!("http://{}/", port.address());
     let links = format!(
         "<a href='{closed}'>Closed</a> <a href='{}'>Missing</a> <a href='{}'>Nothing</a>",
         server.url("/missing"),

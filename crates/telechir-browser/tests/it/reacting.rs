@@ -351,18 +351,19 @@ async fn a_click_s_result_reports_its_effects() {
     assert!(text.contains("tab_2 was opened: <about:blank>"), "{text}");
 }
 
-const LATER: &str = "<p id=p>Loading</p><button id=b>Later</button><script>\
+const LATER: &str = "<p id=p>Loading</p><button id=b>Later</button><script>const start = () => {\
         setTimeout(() => p.innerHTML = 'All <b>orders</b>', 300); setTimeout(() => b.remove(), 500);\
-        setTimeout(() => location.hash = 'ready', 400)</script>";
+        setTimeout(() => location.hash = 'ready', 400) }</script>";
 
 #[tokio::test]
 async fn waits_until_a_text_an_element_or_a_url_is_there_or_gone() {
-    let mut browser = headless().await;
+    let mut browser = scripted().await;
     let server = Server::start(|_| Some(Answer::page(LATER))).await;
     go(&mut browser, &server.url("/")).await.unwrap();
     let later = ref_of(&read(&mut browser, "full").await, "\"Later\"");
+    script(&mut browser, "start()").await;
     let wait = |given: Value| {
-        let mut action = json!({"action": "wait_for", "duration": 5000});
+        let mut action = json!({"action": "wait_for", "duration": 20_000});
         let members = action.as_object_mut().unwrap();
         members.extend(given.as_object().unwrap().clone());
         serde_json::from_value::<Action>(action).unwrap()
