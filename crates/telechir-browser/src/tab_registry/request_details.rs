@@ -23,6 +23,9 @@ const SECRET_NAMES: [&str; 10] = [
     "credential",
     "pwd",
 ];
+/// What servers send before JSON, so that no other site can run it as a script, and before that of
+/// an event.
+const JSON_PREFIXES: [&str; 4] = [")]}'", "for(;;);", "while(1);", "data:"];
 /// In place of a secret.
 const HIDDEN: &str = "(hidden)";
 
@@ -70,28 +73,65 @@ pub(super) fn media_type(headers: &Value) -> String {
         .to_owned()
 }
 
-/// A body as text, in which the secrets of forms and JSON are hidden.
+/// A body as text, in which the secrets of forms and JSON are hidden. The type that it is declared
+/// to have may be wrong or missing.
 pub(crate) fn body(body: &str, media_type: &str) -> String {
-    let body = if media_type.ends_with("json") {
-        match serde_json::from_str::<Value>(body) {
-            Ok(mut value) => {
-                hide_in(&mut value);
-                value.to_string()
-            }
-            Err(_) => body.to_owned(),
-        }
-    } else if media_type == "application/x-www-form-urlencoded" {
+    let shown = if let Some(hidden) = hidden_json(body) {
+        hidden
+    } else if media_type == "application/x-www-form-urlencoded" || is_form(body) {
         let hide = |pair: &str| match pair.split_once('=') {
-            Some((name, _)) if is_secret(name) => format!("{name}={HIDDEN}"),
+            Some((name, _)) if is_secret(&decoded(name)) => format!("{name}={HIDDEN}"),
             _ => pair.to_owned(),
         };
         body.split('&').map(hide).collect::<Vec<_>>().join("&")
-    } else if media_type.starts_with("multipart/") {
+    } else if media_type.starts_with("multipart/") || body.contains("form-data; name=") {
         body.split_inclusive("\r\n--").map(hide_part).collect()
     } else {
-        body.to_owned()
+        // Lines of JSON, or of events with JSON.
+        let lines = body.split_inclusive('\n');
+        lines
+            .map(|line| hidden_json(line).unwrap_or_else(|| line.to_owned()))
+            .collect()
     };
-    bounded(&body, MAX_BODY_CHARS)
+    bounded(&shown, MAX_BODY_CHARS)
+}
+
+/// The text without its secrets, if it is an object or a list of JSON after one of the prefixes with
+/// which servers send it.
+fn hidden_json(text: &str) -> Option<String> {
+    let start = text.trim_start_matches('\u{feff}').trim_start();
+    let prefixes = JSON_PREFIXES.iter();
+    let start = prefixes
+        .fold(start, |start, prefix| {
+            start.strip_prefix(prefix).unwrap_or(start)
+        })
+        .trim_start();
+    if !start.starts_with(['{', '[']) {
+        return None;
+    }
+    let mut value: Value = serde_json::from_str(start).ok()?;
+    hide_in(&mut value, MemberValues::Shown);
+    let prefix = &text[..text.len() - start.len()];
+    let end = &text[text.trim_end().len()..];
+    Some(format!("{prefix}{value}{end}"))
+}
+
+/// Whether a text can be a form: pairs without spaces and lines.
+fn is_form(text: &str) -> bool {
+    let is_pair = |pair: &str| {
+        pair.split_once('=')
+            .is_some_and(|(name, _)| !name.is_empty())
+    };
+    let is_plain = |letter: char| !letter.is_whitespace() && !"<>{}\"".contains(letter);
+    text.chars().all(is_plain) && text.split('&').all(is_pair)
+}
+
+/// A name in a form without percent-encoding.
+fn decoded(name: &str) -> String {
+    let mut pairs = url::form_urlencoded::parse(name.as_bytes());
+    pairs
+        .next()
+        .map_or_else(String::new, |(name, _)| name.into_owned())
 }
 
 /// A part of a multipart body: that of a secret field without its value.
@@ -107,30 +147,41 @@ fn hide_part(part: &str) -> String {
     }
 }
 
-fn hide_in(value: &mut Value) {
+/// Whether the values below a name are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum MemberValues {
+    Shown,
+    Hidden,
+}
+
+fn hide_in(value: &mut Value, shown: MemberValues) {
     match value {
         Value::Object(members) => {
             for (name, member) in members.iter_mut() {
-                match member {
-                    Value::String(_) | Value::Number(_) if is_secret(name) => {
-                        *member = HIDDEN.into();
-                    }
-                    Value::Null
-                    | Value::Bool(_)
-                    | Value::Number(_)
-                    | Value::String(_)
-                    | Value::Array(_)
-                    | Value::Object(_) => hide_in(member),
-                }
+                let is_hidden = shown == MemberValues::Hidden || is_secret(name);
+                let shown = if is_hidden {
+                    MemberValues::Hidden
+                } else {
+                    MemberValues::Shown
+                };
+                hide_in(member, shown);
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(hide_in),
+        Value::Array(items) => items.iter_mut().for_each(|item| hide_in(item, shown)),
+        Value::Bool(_) | Value::Number(_) | Value::String(_) if shown == MemberValues::Hidden => {
+            *value = HIDDEN.into();
+        }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 
 fn is_secret(name: &str) -> bool {
     let name = name.to_lowercase();
+    // An author is none; an authorization is.
+    let name = name
+        .replace("authoriz", "auth")
+        .replace("authoris", "auth")
+        .replace("author", "");
     SECRET_NAMES.iter().any(|part| name.contains(part))
 }
 
@@ -182,6 +233,49 @@ mod tests {
         assert!(
             shown.contains("ada") && !shown.contains("hunter"),
             "{shown}"
+        );
+    }
+
+    #[test]
+    fn secrets_are_hidden_whatever_type_is_declared() {
+        let given = r#"{"token":"abc","n":1}"#;
+        let shown = r#"{"token":"(hidden)","n":1}"#;
+        for (body_text, expected) in [
+            (given.to_owned(), shown.to_owned()),
+            (format!(" \n{given}\n"), format!(" \n{shown}\n")),
+            (format!(")]}}'\n{given}"), format!(")]}}'\n{shown}")),
+            (format!("for(;;);{given}"), format!("for(;;);{shown}")),
+            (
+                format!("{given}\n{given}\n\nno json\n"),
+                format!("{shown}\n{shown}\n\nno json\n"),
+            ),
+            (
+                format!("event: login\ndata: {given}\n\n"),
+                format!("event: login\ndata: {shown}\n\n"),
+            ),
+            (
+                "user=ada&user%5Bpassword%5D=x".to_owned(),
+                "user=ada&user%5Bpassword%5D=(hidden)".to_owned(),
+            ),
+            ("a = b & token".to_owned(), "a = b & token".to_owned()),
+            ("{not json}".to_owned(), "{not json}".to_owned()),
+            (String::new(), String::new()),
+        ] {
+            for media_type in ["", "text/plain", "text/html", "application/json"] {
+                assert_eq!(body(&body_text, media_type), expected, "{media_type}");
+            }
+        }
+    }
+
+    #[test]
+    fn all_values_below_a_secret_name_are_hidden() {
+        let given = r#"{"cookies":["a",{"n":5,"b":true,"z":null}],"author":{"name":"Ada"}}"#;
+        assert_eq!(
+            body(given, "application/json"),
+            r#"{"cookies":["(hidden)",{"n":"(hidden)","b":"(hidden)","z":null}],"author":{"name":"Ada"}}"#
+        );
+        assert!(
+            is_secret("Authorization") && is_secret("authorisation_code") && is_secret("x-auth")
         );
     }
 
