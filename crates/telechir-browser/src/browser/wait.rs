@@ -81,6 +81,7 @@ impl Browser {
     ) -> Result<Option<String>, DeviceError> {
         let now = self.registry.by_target(&tab.target);
         let now = now.ok_or_else(|| refused(format!("{} was closed.", tab.name)))?;
+        check_crashed(&now)?;
         if let Some(url) = condition.url.filter(|url| !now.url.contains(url)) {
             return Ok(Some(format!(
                 "the URL does not contain {url:?}: {}",
@@ -106,7 +107,9 @@ impl Browser {
             }
         }
         if let Some(text) = condition.text {
-            let has_text = self.has_text(&now, text).await?;
+            let Some(has_text) = self.has_text(&now, text).await? else {
+                return Ok(Some("the page cannot be read".to_owned()));
+            };
             if has_text == condition.is_gone {
                 let state = if has_text {
                     "still has"
@@ -116,7 +119,10 @@ impl Browser {
                 return Ok(Some(format!("the page {state} the text {text:?}")));
             }
         }
-        Ok(None)
+        // It may have crashed meanwhile, and then shows nothing.
+        self.registry
+            .by_target(&tab.target)
+            .map_or(Ok(None), |now| check_crashed(&now).map(|()| None))
     }
 
     fn is_loading(&self) -> bool {
@@ -125,16 +131,28 @@ impl Browser {
             .is_some_and(|activity| activity.is_busy || activity.last_load.elapsed() < IDLE_AFTER)
     }
 
-    async fn has_text(&mut self, tab: &Tab, text: &str) -> Result<bool, DeviceError> {
+    /// Whether the page has a text; `None` if it cannot be read, as while it is being replaced.
+    async fn has_text(&mut self, tab: &Tab, text: &str) -> Result<Option<bool>, DeviceError> {
         let tree = match self.tree(tab, Scope::default()).await {
             Ok(tree) => tree,
-            // A page that is being replaced has no text.
-            Err(DeviceError::Refused { .. }) => return Ok(false),
+            Err(DeviceError::Refused { .. }) => return Ok(None),
             Err(error) => return Err(error),
         };
         let text = squeezed(text);
         let mut texts = tree.nodes.iter().flat_map(|node| [&node.name, &node.value]);
-        Ok(texts.any(|other| other.to_lowercase().contains(&text)))
+        Ok(Some(
+            texts.any(|other| other.to_lowercase().contains(&text)),
+        ))
+    }
+}
+
+fn check_crashed(tab: &Tab) -> Result<(), DeviceError> {
+    match tab.crashed {
+        true => Err(refused(format!(
+            "The page in {} crashed; reload it or navigate to another address.",
+            tab.name
+        ))),
+        false => Ok(()),
     }
 }
 

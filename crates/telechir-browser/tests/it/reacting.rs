@@ -6,8 +6,8 @@ use telechir_device::{Computer as _, PageContextSource as _, Viewport};
 use telechir_protocol::{Action, Button, ScrollUnit, Size, Target};
 
 use crate::common::{
-    SETTLE, SIZE, click_on, go, headless, headless_with, options, page, perform, read, ref_of,
-    script, scripted, text_of, title,
+    SETTLE, SIZE, click_on, go, headless, headless_with, launched, options, page, perform, read,
+    ref_of, script, scripted, text_of, title,
 };
 use crate::server::{Answer, Server};
 
@@ -399,4 +399,18 @@ async fn waits_until_a_text_an_element_or_a_url_is_there_or_gone() {
         let refused = perform(&mut browser, wait(given)).await.unwrap_err();
         assert!(refused.to_string().contains(problem), "{refused}");
     }
+}
+
+#[tokio::test]
+async fn nothing_is_gone_from_a_page_that_crashed() {
+    let mut browser = launched().await;
+    go(&mut browser, &page("<p>Loading")).await.unwrap();
+    for pid in crate::isolation::renderers(browser.pid().unwrap()) {
+        let pid = rustix::process::Pid::from_raw(pid).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    }
+    let gone = json!({"action": "wait_for", "text": "Loading", "gone": true, "duration": 20_000});
+    let gone = serde_json::from_value::<Action>(gone).unwrap();
+    let refused = perform(&mut browser, gone).await.unwrap_err();
+    assert!(refused.to_string().contains("crashed"), "{refused}");
 }
