@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::json;
@@ -382,13 +383,13 @@ impl Browser {
     ) -> Result<(Settled, Option<Frame>), DeviceError> {
         let start = Instant::now();
         let registry = Arc::clone(&self.registry);
-        let opened = registry.dialogs_opened();
         let (tab, _) = self.front().await?;
+        let opened = registry.dialogs_opened();
         if registry.describe_dialog(&tab.session).is_none() {
             tokio::select! {
                 biased;
                 settled = self.settle_live_page(settle, screenshot) => return settled,
-                () = registry.dialog_opened(opened) => {}
+                () = registry.active_tab_stopped(opened, Duration::ZERO) => {}
             }
         }
         self.acted_at = None;

@@ -59,6 +59,8 @@ pub(crate) struct Tab {
     pub(crate) target: String,
     /// The CDP session that receives its commands.
     pub(crate) session: String,
+    /// The CDP target id of the tab whose page opened it; that tab may be closed.
+    opener: Option<String>,
     pub(crate) title: String,
     pub(crate) url: String,
     /// Whether its renderer process is gone; a new load replaces it.
@@ -519,6 +521,7 @@ impl RegistryState {
             name: format!("tab_{}", self.last_number),
             target: text(&info["targetId"]),
             session,
+            opener: info["openerId"].as_str().map(str::to_owned),
             title: text(&info["title"]),
             url: text(&info["url"]),
             crashed: false,

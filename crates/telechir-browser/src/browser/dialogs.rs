@@ -2,13 +2,12 @@
 
 use telechir_device::{ActionReport, DeviceError, Effect, ScreenAction};
 use telechir_protocol::{Action, ActionKind, Key, NamedKey};
-use tokio::time::sleep;
 
 use super::Browser;
 use super::actions::{ActionHandler, handler_for};
 use crate::cdp_session::{CdpSession, PROBE_TIMEOUT};
 use crate::error::{CdpError, refused};
-use crate::tab_registry::{DialogKind, DialogReport, OpenDialog, PageLeaving};
+use crate::tab_registry::{DialogKind, DialogReport, OpenDialog, PageLeaving, Tab};
 
 /// How long an action goes on after a dialog has opened. One that waits for the page does not end
 /// before the dialog is closed; any other ends within this time.
@@ -29,6 +28,19 @@ enum DialogAnswer<'a> {
     None,
     /// The action needs the page to go on.
     Cancelled,
+}
+
+/// What becomes of an action when a dialog opens in its tab and stops the page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum StoppedAction {
+    /// It does not need the page.
+    GoesOn,
+    /// The page got it: the dialog may be its effect.
+    IsDelivered,
+    /// The page got it, if another document was loaded, or is asked for.
+    NeedsLoad,
+    /// It has no result.
+    Fails,
 }
 
 impl Browser {
@@ -91,28 +103,42 @@ impl Browser {
         &mut self,
         action: &ScreenAction,
     ) -> Result<ActionReport, DeviceError> {
+        let stopped = StoppedAction::of(action);
+        if stopped == StoppedAction::GoesOn {
+            return self.dispatch_action(action).await;
+        }
         let registry = std::sync::Arc::clone(&self.registry);
         let opened = registry.dialogs_opened();
-        let dialog = async {
-            registry.dialog_opened(opened).await;
-            sleep(DIALOG_GRACE).await;
-        };
+        let before = registry.tabs();
         tokio::select! {
             biased;
             done = self.dispatch_action(action) => return done,
-            () = dialog => {}
+            () = registry.active_tab_stopped(opened, DIALOG_GRACE) => {}
         }
-        Ok(match answer_in(action, DialogKind::Confirm) {
-            DialogAnswer::Postponed => reading(self.dialog_text()),
-            DialogAnswer::Given(..)
-            | DialogAnswer::Pressed(_)
-            | DialogAnswer::Typed(..)
-            | DialogAnswer::None
-            | DialogAnswer::Cancelled => ActionReport {
+        let dialog = self.registry.open_dialog();
+        let is_leaving = dialog.is_some_and(|dialog| dialog.kind == DialogKind::BeforeUnload);
+        let has_result = match stopped {
+            StoppedAction::IsDelivered => true,
+            StoppedAction::NeedsLoad => is_leaving || self.has_loaded_since(&before),
+            StoppedAction::GoesOn | StoppedAction::Fails => false,
+        };
+        match has_result {
+            true => Ok(ActionReport {
                 text: None,
                 effect: Effect::Delivered,
-            },
-        })
+            }),
+            false => Err(refused(format!("Not completed: {}", self.dialog_text()))),
+        }
+    }
+
+    /// Whether the active tab is new, or shows another document or URL, since there were these tabs.
+    fn has_loaded_since(&self, before: &[Tab]) -> bool {
+        let Some(active) = self.registry.active() else {
+            return false;
+        };
+        let mut before = before.iter();
+        let earlier = before.find(|tab| tab.target == active.target);
+        earlier.is_none_or(|earlier| earlier.commits != active.commits)
     }
 
     /// Cancels all dialogs, also those that open next, until the pages answer again.
@@ -167,6 +193,38 @@ impl Browser {
             Err(error @ CdpError::Lost { .. }) => return Err(error.into()),
         }
         Ok(reading(OpenDialog::describe_answer(&dialog, accepts)))
+    }
+}
+
+impl StoppedAction {
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "any other action that reads has no result without the page"
+    )]
+    fn of(action: &ScreenAction) -> Self {
+        match (handler_for(action.kind()), action) {
+            (ActionHandler::Pointer | ActionHandler::Keyboard, _) => Self::IsDelivered,
+            (ActionHandler::Tab, Action::SwitchTab { .. } | Action::CloseTab { .. }) => {
+                Self::IsDelivered
+            }
+            (ActionHandler::Tab, _) => Self::NeedsLoad,
+            (ActionHandler::None, _) => Self::GoesOn,
+            (ActionHandler::Read, action) => match action {
+                Action::FormInput { .. } | Action::ScrollTo { .. } | Action::FileUpload { .. } => {
+                    Self::IsDelivered
+                }
+                // They concern the browser, or a tab that pages cannot stop.
+                Action::ListTabs
+                | Action::CursorPosition
+                | Action::ReadNetwork { .. }
+                | Action::ListCookies { .. }
+                | Action::SetCookies { .. }
+                | Action::ClearCookies { .. }
+                | Action::SaveStorageState { .. }
+                | Action::LoadStorageState { .. } => Self::GoesOn,
+                _ => Self::Fails,
+            },
+        }
     }
 }
 

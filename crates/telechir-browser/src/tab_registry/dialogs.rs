@@ -1,6 +1,9 @@
 //! JavaScript dialogs that wait until they are answered.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
+use tokio::time::sleep;
 
 use super::page_notices::{PageNotices, quote_text};
 use super::{RegistryState, TabRegistry};
@@ -40,6 +43,8 @@ pub(crate) struct OpenDialog {
     entry: String,
     has_typed: bool,
     pub(crate) report: DialogReport,
+    /// How many had opened before it.
+    number: u64,
 }
 
 /// Whether a result has described a dialog.
@@ -82,6 +87,7 @@ impl Dialogs {
             entry: shorten(&params["defaultPrompt"]),
             has_typed: false,
             report: DialogReport::None,
+            number: self.opened,
         };
         let is_left = self.leaves && dialog.kind == DialogKind::BeforeUnload;
         if self.cancellers > 0 || is_left {
@@ -132,6 +138,13 @@ impl Dialogs {
     /// How many dialogs have opened and waited.
     pub(super) const fn opened(&self) -> u64 {
         self.opened
+    }
+
+    /// The open dialogs that have opened after this number of others.
+    fn after(&self, opened: u64) -> impl Iterator<Item = &OpenDialog> {
+        self.open
+            .iter()
+            .filter(move |dialog| dialog.number >= opened)
     }
 
     /// Cancels the open dialogs, and those that open from now on. Returns their sessions. An open
@@ -317,14 +330,36 @@ impl TabRegistry {
         (!described.is_empty()).then(|| described.join(" "))
     }
 
-    /// Waits until a dialog opens that waits for an answer, beyond the number `opened`.
-    pub(crate) async fn dialog_opened(&self, opened: u64) {
+    /// Waits until a dialog that stops the active tab waits for an answer and has done so for
+    /// `grace`. Those that were among the first `opened` do not count.
+    pub(crate) async fn active_tab_stopped(&self, opened: u64, grace: Duration) {
         let mut changes = self.watch();
-        while self.dialogs_opened() <= opened {
+        loop {
+            if self.is_active_tab_stopped(opened) {
+                sleep(grace).await;
+                if self.is_active_tab_stopped(opened) {
+                    return;
+                }
+            }
             if changes.changed().await.is_err() {
                 return std::future::pending().await;
             }
         }
+    }
+
+    /// Whether a dialog waits in the active tab, or in one that may share its process. Those that
+    /// were among the first `opened` do not count.
+    fn is_active_tab_stopped(&self, opened: u64) -> bool {
+        let state = lock(&self.state);
+        let Some(active) = &state.active else {
+            return false;
+        };
+        let first = state.first_opener(active);
+        state.dialogs.after(opened).any(|dialog| {
+            let mut tabs = state.tabs.iter();
+            let tab = tabs.find(|tab| tab.session == dialog.session);
+            tab.is_none_or(|tab| state.first_opener(&tab.target) == first)
+        })
     }
 
     /// How many dialogs have opened and waited for an answer.
@@ -358,6 +393,24 @@ impl TabRegistry {
 }
 
 impl RegistryState {
+    /// The tab from which this one was opened, by way of others: such tabs may share a process, in
+    /// which a dialog of one stops all.
+    fn first_opener<'a>(&'a self, target: &'a str) -> &'a str {
+        let opener = |target: &str| {
+            let tab = self.tabs.iter().find(|tab| tab.target == target)?;
+            tab.opener.as_deref()
+        };
+        let mut first = target;
+        // Openers form no circle, but events are not to be trusted with that.
+        for _ in &self.tabs {
+            match opener(first) {
+                Some(earlier) => first = earlier,
+                None => break,
+            }
+        }
+        first
+    }
+
     /// The session of the active tab.
     fn active_session(&self) -> Option<&str> {
         let active = self.active.as_ref()?;
@@ -384,6 +437,7 @@ mod tests {
             entry: "Ada".to_owned(),
             has_typed: false,
             report: DialogReport::None,
+            number: 0,
         }
     }
 

@@ -1,5 +1,6 @@
 //! Dialogs of a page wait for an answer by the next action, block nothing, and are reported.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use telechir_browser::{Browser, Options};
@@ -7,9 +8,10 @@ use telechir_device::{Computer as _, DeviceError, PageContextSource as _};
 use telechir_protocol::Action;
 
 use crate::common::{
-    SETTLE, click, go, headless, headless_with, key, launched_with, options, page, perform, read,
-    text_of, title, write,
+    SETTLE, click, go, headless, headless_with, key, launched_with, notices_until, options, page,
+    perform, read, script, scripted, text_of, title, write,
 };
+use crate::server::{Answer, Server};
 
 /// A page whose title is the answer to the question that a click asks.
 fn asking(question: &str) -> String {
@@ -216,7 +218,7 @@ async fn a_dialog_of_a_timer_waits_too() {
     );
     go(&mut browser, &later).await.unwrap();
     perform(&mut browser, click(10, 10)).await.unwrap();
-    crate::common::notices_until(&mut browser, "(confirm): \"now?\"").await;
+    notices_until(&mut browser, "(confirm): \"now?\"").await;
     perform(&mut browser, answer(true, None)).await.unwrap();
     browser.settle(SETTLE).await.unwrap();
     assert_eq!(title(&mut browser).await, "got true");
@@ -316,7 +318,7 @@ async fn an_answer_does_not_count_for_a_dialog_that_no_result_has_named() {
     perform(&mut browser, crate::common::click_on(button))
         .await
         .unwrap();
-    crate::common::notices_until(&mut browser, "\"news?\"").await;
+    notices_until(&mut browser, "\"news?\"").await;
     perform(&mut browser, answer(true, None)).await.unwrap();
     // The next dialog is open, and no result names it.
     browser.settle(SETTLE).await.unwrap();
@@ -333,4 +335,90 @@ async fn an_answer_does_not_count_for_a_dialog_that_no_result_has_named() {
     perform(&mut browser, answer(false, None)).await.unwrap();
     browser.settle(SETTLE).await.unwrap();
     assert_eq!(title(&mut browser).await, "got false");
+}
+
+/// How far the pages of the next test are: 1 when the first one runs, 2 when the other one asks.
+static TURN: AtomicUsize = AtomicUsize::new(0);
+
+#[tokio::test]
+async fn a_dialog_of_another_tab_does_not_end_an_action() {
+    let server = Server::start(|path| {
+        let set = |turn| {
+            TURN.store(turn, Ordering::Relaxed);
+            Answer::page("")
+        };
+        Some(match path {
+            "/runs" => set(1),
+            "/asks" => set(2),
+            "/turn" => Answer::page(&TURN.load(Ordering::Relaxed).to_string()),
+            "/other" => Answer::page(
+                "<title>other</title><script>(async () => {\
+                 while (await (await fetch('/turn')).text() !== '1') await 0;\
+                 const asks = new XMLHttpRequest(); asks.open('GET', '/asks', false); asks.send();\
+                 confirm('other?') })()</script>",
+            ),
+            _ => Answer::page("<title>first</title>"),
+        })
+    })
+    .await;
+    let mut browser = scripted().await;
+    go(&mut browser, &server.url("/first")).await.unwrap();
+    // Of another site, so that the tabs do not share a process.
+    let url = Some(server.url("/other").replace("127.0.0.1", "localhost"));
+    perform(&mut browser, Action::NewTab { url }).await.unwrap();
+    let tab = "tab_1".to_owned();
+    perform(&mut browser, Action::SwitchTab { tab })
+        .await
+        .unwrap();
+    // It goes on for longer than an action does that a dialog stops.
+    let done = script(
+        &mut browser,
+        "await (async () => { await fetch('/runs');\
+         while (await (await fetch('/turn')).text() !== '2') await 0;\
+         await new Promise(done => setTimeout(done, 800)); return 'done' })()",
+    )
+    .await;
+    assert_eq!(done, "done");
+    let message = notices_until(&mut browser, "\"other?\"").await.0;
+    assert!(message.contains("tab_2 shows a dialog"), "{message}");
+}
+
+#[tokio::test]
+async fn a_read_or_load_that_a_dialog_stops_is_an_error() {
+    let mut browser = scripted().await;
+    go(&mut browser, &page("<title>asks</title>"))
+        .await
+        .unwrap();
+    let question = Action::Javascript {
+        script: "confirm('sure?')".to_owned(),
+        tab: None,
+    };
+    let stopped = perform(&mut browser, question)
+        .await
+        .unwrap_err()
+        .to_string();
+    assert!(
+        stopped.contains("Not completed") && stopped.contains("\"sure?\""),
+        "{stopped}"
+    );
+    let message = notes(&mut browser).await;
+    assert!(message.contains("(confirm): \"sure?\""), "{message}");
+    perform(&mut browser, answer(true, None)).await.unwrap();
+
+    // The old page asks while the server of the next one is silent.
+    let server = Server::start(|path| match path {
+        "/silent" => None,
+        _ => Some(Answer::page(
+            "<title>asks</title><script>const ask = () => setTimeout(() => confirm('stay?'), 500)</script>",
+        )),
+    })
+    .await;
+    go(&mut browser, &server.url("/")).await.unwrap();
+    script(&mut browser, "ask()").await;
+    let stopped = go(&mut browser, &server.url("/silent")).await;
+    let stopped = stopped.unwrap_err().to_string();
+    assert!(
+        stopped.contains("Not completed") && stopped.contains("\"stay?\""),
+        "{stopped}"
+    );
 }
