@@ -145,38 +145,42 @@ fn by_url(open: &[OpenTab], url: &str) -> Result<OpenTab, DeviceError> {
 /// The tab that the user sees.
 async fn active(client: &CdpClient, open: &[OpenTab]) -> Result<OpenTab, DeviceError> {
     let states = join_all(open.iter().map(|tab| visibility(client, tab))).await;
+    let found = active_of(&states).and_then(|found| open.get(found));
+    found.cloned().ok_or_else(|| {
+        unavailable(format!(
+            "it is not certain which tab is active; give its URL instead of `active`: open are {}",
+            listed(open)
+        ))
+    })
+}
+
+/// The only tab that has the focus; else the only one that is visible, or may be.
+fn active_of(states: &[Visibility]) -> Option<usize> {
     let with = |wanted: Visibility| {
-        let tabs = open.iter().zip(&states);
-        let mut tabs = tabs.filter(move |(_, state)| **state >= wanted);
-        tabs.next()
-            .filter(|_| tabs.next().is_none())
-            .map(|(tab, _)| tab.clone())
+        let mut tabs = (0..states.len()).filter(|tab| states[*tab] >= wanted);
+        tabs.next().filter(|_| tabs.next().is_none())
     };
     with(Visibility::Focused)
-        .or_else(|| with(Visibility::Visible))
-        .ok_or_else(|| {
-            unavailable(format!(
-                "it is not certain which tab is active; give its URL instead of `active`: open are {}",
-                listed(open)
-            ))
-        })
+        .or_else(|| with(Visibility::Unknown).filter(|tab| states[*tab] == Visibility::Visible))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Visibility {
     Hidden,
+    /// It did not answer: it may be visible.
+    Unknown,
     Visible,
     Focused,
 }
 
-/// Asks a page whether it is visible and focused. One that does not answer counts as hidden.
+/// Asks a page whether it is visible and focused.
 async fn visibility(client: &CdpClient, tab: &OpenTab) -> Visibility {
     let attach = json!({ "targetId": tab.target, "flatten": true });
     let attached = client
         .call(None, "Target.attachToTarget", attach, PROBE_TIMEOUT)
         .await;
     let Ok(attached) = attached else {
-        return Visibility::Hidden;
+        return Visibility::Unknown;
     };
     let session = text(&attached["sessionId"]);
     let page = CdpSession::new(client, &session, PROBE_TIMEOUT);
@@ -188,7 +192,8 @@ async fn visibility(client: &CdpClient, tab: &OpenTab) -> Visibility {
     match state.ok().and_then(|state| state.as_u64()) {
         Some(2) => Visibility::Focused,
         Some(1) => Visibility::Visible,
-        _ => Visibility::Hidden,
+        Some(_) => Visibility::Hidden,
+        None => Visibility::Unknown,
     }
 }
 
@@ -246,6 +251,24 @@ mod tests {
         );
         assert_eq!(first(&own).as_deref(), Some("about:blank"));
         assert_eq!(first(&[]), None);
+    }
+
+    #[test]
+    fn a_tab_that_did_not_answer_may_be_the_active_one() {
+        use Visibility::{Focused, Hidden, Unknown, Visible};
+        for (states, expected) in [
+            (&[Hidden, Visible][..], Some(1)),
+            (&[Visible, Visible], None),
+            (&[Visible, Focused, Unknown], Some(1)),
+            (&[Focused, Focused], None),
+            (&[Visible, Unknown], None),
+            (&[Hidden, Unknown], None),
+            (&[Unknown], None),
+            (&[Hidden], None),
+            (&[], None),
+        ] {
+            assert_eq!(active_of(states), expected, "{states:?}");
+        }
     }
 
     #[test]
