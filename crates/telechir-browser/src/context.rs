@@ -1,6 +1,6 @@
 //! Browser contexts: several isolated browsers in one Chromium.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -52,6 +52,8 @@ pub(crate) struct ExistingTabs {
     pub(crate) target: String,
     /// Whether all tabs of the context are used; otherwise this one, and those that it opens.
     pub(crate) has_all_tabs: bool,
+    /// The CDP target ids of all open tabs.
+    pub(crate) open: HashSet<String>,
 }
 
 impl Context {
@@ -178,7 +180,10 @@ impl ContextParts {
             self.is_headless_shell,
         )?;
         let registry = TabRegistry::new(setup.clone()).with_memory(self.memory);
-        let registry = Arc::new(registry);
+        let registry = Arc::new(match &source {
+            ContextSource::Created => registry,
+            ContextSource::Existing(tabs) => registry.of_owner(tabs.open.clone()),
+        });
         let (client, router) = (&self.client, &self.router);
         let context = match &source {
             ContextSource::Created => {

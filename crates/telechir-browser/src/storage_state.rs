@@ -1,6 +1,5 @@
 //! Cookies and the stored data of pages as Playwright's storage state, saved and loaded.
 
-use std::collections::BTreeSet;
 use std::fs::{self, Permissions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
@@ -8,20 +7,24 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 use telechir_device::DeviceError;
-use tokio::time::Instant;
 use url::Url;
 
 use crate::Browser;
-use crate::cdp_session::CdpSession;
 use crate::client::text;
 use crate::context::Context;
 use crate::error::{CdpError, refused};
+
+mod origin_pages;
+
+use origin_pages::{OriginPages, web_origin};
 
 /// Reads and writes the data of one origin in a document of it.
 const COLLECT: &str = include_str!("storage_state/collect.js");
 const RESTORE: &str = include_str!("storage_state/restore.js");
 /// A larger state does not fit into one CDP message.
 pub(crate) const MAX_STATE_BYTES: u64 = 64 << 20;
+/// Origins that failed and are listed with the reason.
+const MAX_LISTED_FAILURES: usize = 5;
 /// The members of a cookie in Playwright's form that Chromium takes as they are.
 const COOKIE_MEMBERS: [&str; 9] = [
     "name", "value", "url", "domain", "path", "expires", "httpOnly", "secure", "sameSite",
@@ -33,6 +36,56 @@ pub(crate) struct StorageState {
     pub(crate) document: Value,
     /// Records of databases whose values have no form in JSON.
     pub(crate) left_out: u64,
+    /// Origins that are missing in it.
+    pub(crate) failures: OriginFailures,
+}
+
+/// What was loaded of a storage state.
+#[derive(Debug, Default)]
+pub(crate) struct LoadedState {
+    cookies: usize,
+    origins: usize,
+    failures: OriginFailures,
+}
+
+impl LoadedState {
+    /// What was loaded, and what was not, in sentences.
+    pub(crate) fn describe(&self) -> String {
+        let Self {
+            cookies, origins, ..
+        } = self;
+        let failures = self.failures.sentence();
+        let failures = failures.map_or_else(String::new, |failures| format!(" {failures}"));
+        format!("Loaded {cookies} cookies and the stored data of {origins} origins.{failures}")
+    }
+}
+
+/// The origins whose stored data could not be read or written.
+#[derive(Debug, Default)]
+pub(crate) struct OriginFailures {
+    count: usize,
+    /// The first ones, with the reasons.
+    listed: Vec<String>,
+}
+
+impl OriginFailures {
+    fn add(&mut self, origin: &str, reason: &str) {
+        self.count += 1;
+        if self.listed.len() < MAX_LISTED_FAILURES {
+            self.listed.push(format!("{origin} ({reason})"));
+        }
+    }
+
+    /// The failures as a sentence; `None` if there are none.
+    pub(crate) fn sentence(&self) -> Option<String> {
+        let more = match self.count - self.listed.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let listed = self.listed.join(", ");
+        (self.count > 0)
+            .then(|| format!("The stored data of these origins failed: {listed}{more}."))
+    }
 }
 
 impl Browser {
@@ -47,7 +100,12 @@ impl Browser {
         };
         let bytes = fs::read(&path).map_err(|error| failed(&error))?;
         match self.load_state(&bytes).await {
-            Ok(_) => Ok(()),
+            Ok(loaded) => {
+                if let Some(failures) = loaded.failures.sentence() {
+                    tracing::warn!("{}: {failures}", path.display());
+                }
+                Ok(())
+            }
             Err(DeviceError::Refused { message }) => Err(failed(&message.trim_end_matches('.'))),
             Err(error) => Err(error),
         }
@@ -65,6 +123,9 @@ impl Browser {
                 count,
                 "database records have no form in a storage state and are left out"
             );
+        }
+        if let Some(failures) = state.failures.sentence() {
+            tracing::warn!("the storage state is saved without some data: {failures}");
         }
         let bytes = state.document.to_string();
         write_private(&path, bytes.as_bytes()).map_err(|error| DeviceError::Unavailable {
@@ -151,42 +212,28 @@ impl Browser {
         let cookies: Vec<Value> = self.cookies(None).await?.iter().map(state_cookie).collect();
         let mut state = StorageState::default();
         let mut origins = Vec::new();
-        let visited = self.registry.visited_origins();
-        if !visited.is_empty() {
-            let page = self.open_private_tab().await?;
-            let collected = self
-                .collect_all(&page, visited, &mut origins, &mut state)
-                .await;
-            self.close_private_tab();
-            collected?;
+        let mut pages = OriginPages::new(self);
+        for origin in self.registry.visited_origins() {
+            let argument = json!(origin);
+            match pages.run(&origin, COLLECT, &argument).await {
+                Ok(mut collected) => {
+                    state.left_out += collected["leftOut"].as_u64().unwrap_or_default();
+                    let data = collected["state"].take();
+                    let is_empty = |name: &str| data[name].as_array().is_none_or(Vec::is_empty);
+                    if !is_empty("localStorage") || !is_empty("indexedDB") {
+                        origins.push(data);
+                    }
+                }
+                Err(error) => state.failures.add(&origin, &error.reason()?),
+            }
         }
         state.document = json!({ "cookies": cookies, "origins": origins });
         Ok(state)
     }
 
-    async fn collect_all(
-        &mut self,
-        page: &CdpSession,
-        visited: BTreeSet<String>,
-        origins: &mut Vec<Value>,
-        state: &mut StorageState,
-    ) -> Result<(), DeviceError> {
-        for origin in visited {
-            let argument = json!(origin);
-            let mut collected = self.run_in(page, &origin, COLLECT, &argument).await?;
-            state.left_out += collected["leftOut"].as_u64().unwrap_or_default();
-            let data = collected["state"].take();
-            let is_empty = |name: &str| data[name].as_array().is_none_or(Vec::is_empty);
-            if !is_empty("localStorage") || !is_empty("indexedDB") {
-                origins.push(data);
-            }
-        }
-        Ok(())
-    }
-
     /// Adds the cookies of a state, and replaces the stored data of its origins. Returns what was
     /// loaded.
-    pub(crate) async fn load_state(&mut self, bytes: &[u8]) -> Result<String, DeviceError> {
+    pub(crate) async fn load_state(&mut self, bytes: &[u8]) -> Result<LoadedState, DeviceError> {
         let invalid = |reason: &str| {
             refused(format!(
                 "The file is no storage state of Playwright: {reason}."
@@ -208,113 +255,38 @@ impl Browser {
         if !cookies.is_empty() {
             self.set_cookies(&cookies).await?;
         }
-        if !origins.is_empty() {
-            let page = self.open_private_tab().await?;
-            let restored = self.restore_all(&page, &origins).await;
-            self.close_private_tab();
-            restored?;
+        let failures = self.restore_all(&origins).await?;
+        let loaded = LoadedState {
+            cookies: cookies.len(),
+            origins: origins.len() - failures.count,
+            failures,
+        };
+        match loaded.failures.sentence() {
+            Some(failures) if loaded.origins == 0 => Err(refused(failures)),
+            Some(_) | None => Ok(loaded),
         }
-        Ok(format!(
-            "Loaded {} cookies and the stored data of {} origins.",
-            cookies.len(),
-            origins.len()
-        ))
     }
 
-    async fn restore_all(
-        &mut self,
-        page: &CdpSession,
-        origins: &[Value],
-    ) -> Result<(), DeviceError> {
+    async fn restore_all(&mut self, origins: &[Value]) -> Result<OriginFailures, DeviceError> {
+        let mut failures = OriginFailures::default();
+        let mut pages = OriginPages::new(self);
         for state in origins {
-            let origin = text(&state["origin"]);
-            self.run_in(page, &origin, RESTORE, state).await?;
-            self.registry.add_origin(&origin);
-        }
-        Ok(())
-    }
-
-    /// Runs a function in an empty document of an origin, which no server is asked for.
-    async fn run_in(
-        &mut self,
-        page: &CdpSession,
-        origin: &str,
-        function: &str,
-        argument: &Value,
-    ) -> Result<Value, DeviceError> {
-        let failed = |reason: &str| refused(format!("The stored data of {origin}: {reason}."));
-        let url = Url::parse(origin).ok();
-        let url = url.filter(|url| matches!(url.scheme(), "http" | "https"));
-        let url = url.ok_or_else(|| failed("expected an http or https origin"))?;
-        let navigate = json!({ "url": url.as_str() });
-        page.call("Page.navigate", navigate).await?;
-        let expression = format!("({function})({argument})");
-        let params = json!({
-            "expression": expression, "returnByValue": true, "awaitPromise": true,
-        });
-        let deadline = Instant::now() + self.options.navigation_timeout;
-        loop {
-            // It fails if the document is replaced meanwhile.
-            let mut answer = match page.call("Runtime.evaluate", params.clone()).await {
-                Err(CdpError::Protocol { .. }) => Value::Null,
-                answer => answer?,
-            };
-            let thrown = answer["exceptionDetails"]["exception"]["description"].as_str();
-            if let Some(thrown) = thrown {
-                return Err(failed(thrown.lines().next().unwrap_or_default()));
-            }
-            match answer["result"]["value"].take() {
-                Value::Null if Instant::now() < deadline => {}
-                Value::Null => return Err(failed("its document did not load")),
-                value @ Value::Bool(_)
-                | value @ Value::Number(_)
-                | value @ Value::String(_)
-                | value @ Value::Array(_)
-                | value @ Value::Object(_) => return Ok(value),
-            }
-        }
-    }
-
-    /// Opens a tab that is no tab of the session: every request of it is answered with an empty
-    /// document.
-    async fn open_private_tab(&mut self) -> Result<CdpSession, DeviceError> {
-        let limit = self.options.reply_timeout;
-        let mut changes = self.registry.watch();
-        self.registry.expect_private_tab();
-        let mut params = json!({ "url": "about:blank", "background": true });
-        if let Some(context) = self.context.as_ref().and_then(Context::for_new_tabs) {
-            params["browserContextId"] = context.into();
-        }
-        let made = self
-            .client
-            .call(None, "Target.createTarget", params, limit)
-            .await;
-        let made = made.inspect_err(|_| self.registry.forget_private_tab())?;
-        self.router.share(&self.client, &text(&made["targetId"]));
-        let deadline = Instant::now() + limit;
-        loop {
-            if let Some(session) = self.registry.private_tab() {
-                return Ok(CdpSession::new(&self.client, &session, limit));
-            }
-            if tokio::time::timeout_at(deadline, changes.changed())
-                .await
-                .is_err()
-            {
-                self.registry.forget_private_tab();
-                return Err(CdpError::Timeout {
-                    method: "Target.createTarget",
-                    limit,
+            let given = text(&state["origin"]);
+            let origin = match web_origin(&given) {
+                Ok(origin) => origin,
+                Err(reason) => {
+                    failures.add(&given, &reason);
+                    continue;
                 }
-                .into());
+            };
+            let mut state = state.clone();
+            state["origin"] = origin.as_str().into();
+            match pages.run(&origin, RESTORE, &state).await {
+                Ok(_) => self.registry.add_origin(&origin),
+                Err(error) => failures.add(&given, &error.reason()?),
             }
         }
-    }
-
-    fn close_private_tab(&self) {
-        if let Some(session) = self.registry.private_tab() {
-            self.client.notify(Some(&session), "Page.close", json!({}));
-        }
-        self.registry.forget_private_tab();
+        Ok(failures)
     }
 
     fn in_context(&self, mut params: Value) -> Value {

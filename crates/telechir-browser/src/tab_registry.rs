@@ -21,6 +21,7 @@ mod document_loads;
 mod downloads;
 mod frames;
 mod http_logins;
+mod open_tabs;
 mod page_notices;
 mod private_tab;
 mod request_details;
@@ -186,6 +187,11 @@ struct RegistryState {
     logins: HttpLogins,
     origins: VisitedOrigins,
     private_tab: PrivateTab,
+    /// The URL of a private tab that was given up before it was known which one it is.
+    abandoned_url: Option<String>,
+    /// The CDP target ids of the tabs that the browser's owner had open when the session began;
+    /// `None` if nobody else owns it.
+    owner: Option<HashSet<String>>,
 }
 
 /// A file chooser that was intercepted and not shown.
@@ -437,7 +443,7 @@ impl TabRegistry {
     /// Processes an event. Never waits; commands in response are sent without waiting for replies.
     pub(crate) fn handle_event(&self, client: &CdpClient, event: &CdpEvent) {
         {
-            let setup = Arc::clone(&lock(&self.setup));
+            let setup = self.setup();
             let mut state = lock(&self.state);
             let params = &event.params;
             match &event.session {
@@ -448,6 +454,15 @@ impl TabRegistry {
                 }
             }
         }
+        self.notify();
+    }
+
+    fn setup(&self) -> Arc<Setup> {
+        Arc::clone(&lock(&self.setup))
+    }
+
+    /// Notifies those that wait for a change.
+    fn notify(&self) {
         self.changed.send_modify(|count| *count += 1);
     }
 
@@ -469,7 +484,10 @@ impl RegistryState {
             "Target.attachedToTarget" if info["type"] == "page" => {
                 self.attach(client, setup, params);
             }
-            "Target.targetInfoChanged" => self.rename(info),
+            "Target.targetInfoChanged" => {
+                self.close_abandoned(client, info);
+                self.rename(info);
+            }
             "Target.detachedFromTarget" => {
                 let session = text(&params["sessionId"]);
                 client.fail_session(&session, Gone::Closed);
@@ -503,47 +521,6 @@ impl RegistryState {
         Some(self.request_logs.entry(tab.session.clone()).or_default())
     }
 
-    fn attach(&mut self, client: &CdpClient, setup: &Setup, params: &Value) {
-        let info = &params["targetInfo"];
-        let session = text(&params["sessionId"]);
-        if self.private_tab.take(client, params) {
-            return;
-        }
-        if self.tabs.len() >= MAX_TABS {
-            let target = serde_json::json!({ "targetId": info["targetId"] });
-            client.notify(None, "Target.closeTarget", target);
-            self.notices.count_closed_tab();
-            return;
-        }
-        setup.prepare(client, &session);
-        self.last_number += 1;
-        let tab = Tab {
-            name: format!("tab_{}", self.last_number),
-            target: text(&info["targetId"]),
-            session,
-            opener: info["openerId"].as_str().map(str::to_owned),
-            title: text(&info["title"]),
-            url: text(&info["url"]),
-            crashed: false,
-            crashes: 0,
-            commits: 0,
-            commits_log: VecDeque::new(),
-            ready: true,
-            unpainted_since: None,
-            loading: HashSet::new(),
-            requests: HashMap::new(),
-            loads: DocumentLoads::default(),
-            last_activity: Instant::now(),
-            last_load: Instant::now(),
-            last_message: Instant::now(),
-        };
-        self.notices.change(StateChange::TabOpened {
-            tab_id: tab.name.clone(),
-        });
-        self.opened_by_page.push(tab.target.clone());
-        self.tabs.push(tab);
-    }
-
     fn rename(&mut self, info: &Value) {
         let found = self
             .tabs
@@ -552,20 +529,6 @@ impl RegistryState {
         if let Some(tab) = found {
             tab.title = text(&info["title"]);
             tab.url = text(&info["url"]);
-        }
-    }
-
-    fn forget(&mut self, gone: impl Fn(&Tab) -> bool) {
-        for tab in self.tabs.extract_if(.., |tab| gone(tab)) {
-            self.dialogs.close(&tab.session);
-            self.file_choosers.remove(&tab.session);
-            self.request_logs.remove(&tab.session);
-            self.frame_waiters.remove(&tab.session);
-            self.recent.retain(|old| *old != tab.target);
-            self.opened_by_page.retain(|old| *old != tab.target);
-            if self.active.as_ref() == Some(&tab.target) {
-                self.active = None;
-            }
         }
     }
 

@@ -66,6 +66,8 @@ pub(super) async fn choose(
             }
         }
     };
+    let open = open.into_iter().map(|tab| tab.target);
+    let open = open.chain([chosen.target.clone()]).collect();
     Ok(ExistingTabs {
         created_context: created
             .contains(&chosen.context)
@@ -73,6 +75,7 @@ pub(super) async fn choose(
         context: chosen.context,
         target: chosen.target,
         has_all_tabs: !matches!(tabs, AttachedTabs::Existing(_)),
+        open,
     })
 }
 

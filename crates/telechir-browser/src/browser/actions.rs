@@ -32,7 +32,10 @@ impl Browser {
     async fn load(&mut self, url: &str, tab: Option<&str>) -> Navigated {
         let (tab, page) = self.tab(tab).await?;
         let gone = self.navigation(&tab, &page).go_to(url).await;
-        if matches!(gone, Err(DeviceError::Timeout { .. })) {
+        let is_late = matches!(gone, Err(DeviceError::Timeout { .. }));
+        if is_late && self.registry.has_owner() {
+            page.notify("Page.stopLoading", json!({}));
+        } else if is_late {
             let empty = self.replace(&tab).await?;
             self.registry.note(format!(
                 "{} was closed; {}, which is empty, is active now.",
@@ -42,11 +45,14 @@ impl Browser {
         gone
     }
 
-    /// A tab with a hanging load can block the next load, too: replaces it by an empty one.
+    /// A tab with a hanging load can block the next load, too: replaces it by an empty one. A tab of
+    /// somebody else stays open.
     pub(super) async fn replace(&mut self, tab: &Tab) -> Result<Tab, DeviceError> {
         let empty = self.open_tab().await?;
-        let params = json!({ "targetId": tab.target });
-        self.client.notify(None, "Target.closeTarget", params);
+        if !self.registry.has_owner() {
+            let params = json!({ "targetId": tab.target });
+            self.client.notify(None, "Target.closeTarget", params);
+        }
         Ok(empty)
     }
 

@@ -151,7 +151,11 @@ impl Browser {
 
     /// Saves cookies and stored data in the download folder; returns the path.
     pub(super) async fn save_state(&mut self, name: Option<&str>) -> Result<String, DeviceError> {
-        let StorageState { document, left_out } = self.storage_state().await?;
+        let StorageState {
+            document,
+            left_out,
+            failures,
+        } = self.storage_state().await?;
         let bytes = document.to_string().into_bytes();
         let name = name.unwrap_or("storage-state.json");
         let path = self.write_file(name, bytes).await?;
@@ -164,6 +168,9 @@ impl Browser {
         if left_out > 0 {
             text += &format!(" {left_out} database records have no form in it and are left out.");
         }
+        if let Some(failures) = failures.sentence() {
+            text += &format!(" {failures}");
+        }
         Ok(text)
     }
 
@@ -174,7 +181,7 @@ impl Browser {
         let read = spawn_blocking(move || file_transfer.read(&path, MAX_STATE_BYTES));
         let read = read.await.unwrap_or_else(|error| Err(error.to_string()));
         let (_, bytes) = read.map_err(refused)?;
-        self.load_state(&bytes).await
+        Ok(self.load_state(&bytes).await?.describe())
     }
 
     async fn write_file(&mut self, name: &str, bytes: Vec<u8>) -> Result<String, DeviceError> {

@@ -97,8 +97,17 @@ impl Browser {
         attachment: &Attachment,
         target: Option<String>,
     ) -> Result<(), DeviceError> {
-        let (attachment, options) = (attachment.clone(), self.options.clone());
-        let mut again = Self::connect(attachment, target, self.size, options).await?;
+        let keeps_data = attachment.tabs != AttachedTabs::Isolated;
+        let mut options = self.options.clone();
+        if keeps_data {
+            // It was loaded already, and pages may have changed it since.
+            options.storage_state.load = None;
+        }
+        let mut again = Self::connect(attachment.clone(), target, self.size, options).await?;
+        if keeps_data {
+            again.options.storage_state = self.options.storage_state.clone();
+            again.registry.add_origins(self.registry.visited_origins());
+        }
         std::mem::swap(&mut again.snapshots, &mut self.snapshots);
         again.initial_emulation = self.initial_emulation.clone();
         *self = again;

@@ -20,6 +20,7 @@ const BLANK_PAGE_TIMEOUT: Duration = Duration::from_secs(2);
 const SCRIPT_STOPPED: &str = "its script was stopped, and the page is in the state the script left; take a screenshot before continuing";
 const PAGE_LEFT: &str =
     "stopping its script did not help, so the page was left: its tab is empty now";
+const TAB_LEFT: &str = "stopping its script and leaving the page did not help; its tab stays open, and an empty one is active";
 const TAB_CLOSED: &str = "stopping its script and leaving the page did not help, so its tab was closed; an empty one is active";
 
 impl Browser {
@@ -73,7 +74,10 @@ impl Browser {
             return Ok(PAGE_LEFT);
         }
         self.replace(tab).await?;
-        Ok(TAB_CLOSED)
+        Ok(match self.registry.has_owner() {
+            true => TAB_LEFT,
+            false => TAB_CLOSED,
+        })
     }
 
     /// Whether a page and all its frames answer.

@@ -22,6 +22,8 @@ pub(super) struct PageNotices {
     omitted: usize,
     /// Tabs that were closed because of the tab limit.
     closed: usize,
+    /// Tabs of the browser's owner that are not used because of the tab limit.
+    hidden: usize,
     changes: Vec<StateChange>,
 }
 
@@ -105,6 +107,11 @@ impl PageNotices {
         self.closed += 1;
     }
 
+    /// Counts a tab of the browser's owner that is not used because of the tab limit.
+    pub(super) const fn count_hidden_tab(&mut self) {
+        self.hidden += 1;
+    }
+
     /// Adds a sentence; beyond the limit it is counted.
     pub(super) fn add(&mut self, sentence: String) {
         if self.sentences.len() < MAX_SENTENCES {
@@ -132,6 +139,12 @@ impl PageNotices {
         if closed > 0 {
             sentences.push(format!(
                 "{closed} more tabs were opened and closed at once: at most {MAX_TABS} may be open."
+            ));
+        }
+        let hidden = std::mem::take(&mut self.hidden);
+        if hidden > 0 {
+            sentences.push(format!(
+                "{hidden} more tabs of the browser stay open and cannot be used: at most {MAX_TABS} can."
             ));
         }
         (!sentences.is_empty()).then(|| sentences.join(" "))

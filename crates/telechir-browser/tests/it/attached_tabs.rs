@@ -1,16 +1,25 @@
 //! An attached Chromium behind a gateway, and in tabs that exist.
 
-use telechir_browser::{AttachedTabs, Attachment, Browser, CdpEndpoint, Options, TabChoice};
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use telechir_browser::{
+    AttachedTabs, Attachment, Browser, CdpEndpoint, FileAccess, Options, StorageStateFiles,
+    TabChoice,
+};
 use telechir_device::{Computer as _, DeviceError, PageContextSource as _};
 use telechir_protocol::{Action, FailureKind};
 use telechir_testkit::assert_eventually;
 use telechir_testkit::gateway::{Gateway, HEADER, TOKEN};
 use telechir_testkit::site::Site;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
 use crate::attached::Foreign;
 use crate::common::{SIZE, click_on, go, options, perform, read, ref_of, script, text_of, title};
+use crate::files::workspace;
 
 const PAGE: &str = "<title>owner's</title><button onclick=\"window.open('/popup')\">Open</button>\
     <button onclick=\"clicks = (window.clicks || 0) + 1\">Count</button>";
@@ -259,4 +268,137 @@ async fn after_a_cut_the_same_tab_is_used_again_and_refs_are_stale() {
         1
     );
     assert_eventually!(title(&mut browser).await == "owner's");
+}
+
+/// A workspace in which a storage state can be saved.
+fn with_workspace(workspace: &Path, temp: &Path) -> Options {
+    Options {
+        temp_dir: temp.to_owned(),
+        files: Some(FileAccess {
+            workspace: workspace.to_owned(),
+            saves_downloads: false,
+        }),
+        ..scripted()
+    }
+}
+
+#[tokio::test]
+async fn saving_a_state_takes_and_leaves_no_tab_of_the_owner() {
+    let site = site().await;
+    let foreign = Foreign::start(&site.url("page")).await;
+    let (folder, workspace) = workspace();
+    let attachment = || Attachment {
+        endpoint: endpoint(&foreign.socket),
+        tabs: AttachedTabs::Default,
+    };
+    let options = with_workspace(&workspace, folder.path());
+    let mut browser = Browser::attach(attachment(), SIZE, options).await.unwrap();
+    let mut owner = Browser::attach(attachment(), SIZE, scripted())
+        .await
+        .unwrap();
+    script(&mut browser, "localStorage.theme = 'dark'").await;
+    go(&mut browser, &site.url("page")).await.unwrap();
+    let save = || Action::SaveStorageState { path: None };
+    for count in 2..6 {
+        let new_tab = Action::NewTab { url: None };
+        let (saved, opened) =
+            tokio::join!(perform(&mut browser, save()), perform(&mut owner, new_tab));
+        saved.unwrap();
+        opened.unwrap();
+        assert_eventually!(browser.page_context().await.unwrap().tabs.len() == count);
+    }
+    // Given up at any moment, it leaves no tab open.
+    for delay in 0..20 {
+        let limit = Duration::from_millis(4 * delay);
+        let _given_up_or_not = timeout(limit, perform(&mut browser, save())).await;
+    }
+    assert_eventually!(foreign.pages().len() == 5);
+    assert_eventually!(browser.page_context().await.unwrap().tabs.len() == 5);
+    let saved = text_of(&mut browser, save()).await;
+    assert!(saved.contains("of 1 origins"), "{saved}");
+}
+
+#[tokio::test]
+async fn an_owners_tab_stays_open_if_a_load_does_not_end() {
+    let site = site().await;
+    let foreign = Foreign::start(&site.url("page")).await;
+    let attachment = Attachment {
+        endpoint: endpoint(&foreign.socket),
+        tabs: shows(site.url("page")),
+    };
+    let options = Options {
+        navigation_timeout: Duration::from_secs(2),
+        ..scripted()
+    };
+    let mut browser = Browser::attach(attachment, SIZE, options).await.unwrap();
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/", silent.local_addr().unwrap());
+    let late = go(&mut browser, &url).await.unwrap_err();
+    assert!(matches!(late, DeviceError::Timeout { .. }), "{late}");
+    assert_eq!(browser.page_context().await.unwrap().tabs.len(), 1);
+    assert_eventually!(title(&mut browser).await == "owner's");
+    go(&mut browser, &site.url("other")).await.unwrap();
+    assert_eq!(title(&mut browser).await, "other");
+    assert_eq!(foreign.pages(), [site.url("other")]);
+}
+
+#[tokio::test]
+async fn after_a_cut_the_data_of_pages_is_as_they_left_it() {
+    let site = site().await;
+    let foreign = Foreign::start(&site.url("page")).await;
+    let gateway = Gateway::start(&foreign.socket).await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let [load, save] = ["load.json", "save.json"].map(|name| folder.path().join(name));
+    let url = site.url("");
+    let origin = url.trim_end_matches('/');
+    let data = json!({"origin": origin, "localStorage": [{"name": "theme", "value": "dark"}]});
+    std::fs::write(&load, json!({ "origins": [data] }).to_string()).unwrap();
+    let attachment = Attachment {
+        endpoint: with_key(&gateway.url("ws")),
+        tabs: AttachedTabs::Default,
+    };
+    let options = Options {
+        storage_state: StorageStateFiles {
+            load: Some(load),
+            save: Some(save.clone()),
+        },
+        ..scripted()
+    };
+    let mut browser = Browser::attach(attachment, SIZE, options).await.unwrap();
+    let changed = "localStorage.theme + (localStorage.theme = 'light')";
+    assert_eq!(script(&mut browser, changed).await, "darklight");
+    go(&mut browser, "data:text/html,<title>left</title>")
+        .await
+        .unwrap();
+    gateway.cut();
+    browser.lost().await;
+    perform(&mut browser, Action::ListTabs).await.unwrap_err();
+    browser.close().await.unwrap();
+    let saved: Value = serde_json::from_slice(&std::fs::read(save).unwrap()).unwrap();
+    let expected = json!([{"name": "theme", "value": "light"}]);
+    assert_eq!(saved["origins"][0]["localStorage"], expected, "{saved}");
+}
+
+#[tokio::test]
+async fn tabs_of_the_owner_are_not_reported_as_opened_by_a_page() {
+    let site = site().await;
+    let foreign = Foreign::start(&site.url("page")).await;
+    let socket = || endpoint(&foreign.socket);
+    let mut owner = attach(socket(), AttachedTabs::Default).await.unwrap();
+    let new_tab = || Action::NewTab { url: None };
+    perform(&mut owner, new_tab()).await.unwrap();
+    let mut browser = attach(socket(), AttachedTabs::Default).await.unwrap();
+    let mut notes = String::new();
+    for count in [2, 3] {
+        assert_eventually!({
+            let context = browser.page_context().await.unwrap();
+            notes += context.notes.as_deref().unwrap_or_default();
+            let is_event = count == 3;
+            assert!(is_event || context.changes.is_empty(), "{context:?}");
+            context.tabs.len() == count
+        });
+        assert_eq!(title(&mut browser).await, "owner's");
+        perform(&mut owner, new_tab()).await.unwrap();
+    }
+    assert_eq!(notes, "");
 }

@@ -206,6 +206,38 @@ async fn a_file_that_is_no_state_is_one_clear_error() {
 }
 
 #[tokio::test]
+async fn an_origin_that_fails_leaves_the_others() {
+    let site = site().await;
+    let (folder, workspace) = workspace();
+    let mut browser = headless_with(with_workspace(&workspace, folder.path())).await;
+    let origin = site.url("");
+    let state = json!({"origins": [
+        {"origin": "ftp://h", "localStorage": []},
+        // A database has no version 0.
+        {"origin": "http://127.0.0.1:25", "indexedDB": [{"name": "a", "version": 0, "stores": []}]},
+        // As a URL, not as an origin.
+        {"origin": origin, "localStorage": [{"name": "theme", "value": "dark"}]},
+    ]});
+    std::fs::write(workspace.join("state.json"), state.to_string()).unwrap();
+    let path = "state.json".to_owned();
+    let loaded = text_of(&mut browser, Action::LoadStorageState { path }).await;
+    assert!(
+        loaded.starts_with("Loaded 0 cookies and the stored data of 1 origins. "),
+        "{loaded}"
+    );
+    assert!(
+        loaded.contains("ftp://h (expected an http or https origin)"),
+        "{loaded}"
+    );
+    assert!(
+        loaded.contains("http://127.0.0.1:25 (TypeError: "),
+        "{loaded}"
+    );
+    go(&mut browser, &site.url("page")).await.unwrap();
+    assert_eq!(script(&mut browser, "localStorage.theme").await, "dark");
+}
+
+#[tokio::test]
 async fn a_page_is_saved_as_a_pdf() {
     let (folder, workspace) = workspace();
     let mut browser = headless_with(with_workspace(&workspace, folder.path())).await;
