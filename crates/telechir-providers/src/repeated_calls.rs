@@ -1,7 +1,7 @@
 //! Calls of one response that have the id of an earlier one. A service that accepts one result per
 //! id rejects the next request, so in a conversation of ours each gets an id of its own.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use serde_json::Value;
 use telechir_protocol::{CallId, Content, ModelTurn, ToolCall};
@@ -27,19 +27,27 @@ pub(crate) fn rename(
         return Ok(turn);
     }
     let mut contents = turn.contents().to_vec();
-    let mut known: HashSet<CallId> = contents.iter().filter_map(call_id).cloned().collect();
+    let mut renames = Vec::new();
+    let mut ids = NewIds::of(&contents);
     let mut seen = HashSet::new();
-    for content in &mut contents {
+    for (at, content) in contents.iter().enumerate() {
         let id = call_id(content).filter(|id| !seen.insert((*id).clone()));
-        let Some((id, reason)) = id.and_then(|id| reasons.get_key_value(id)) else {
-            continue;
-        };
-        let new = new_id(id, &mut known);
-        if !rename_in_response(content, id, &new, response) {
-            continue;
+        if let Some((id, reason)) = id.and_then(|id| reasons.get_key_value(id)) {
+            renames.extend(Rename::of(at, content, id, reason.as_ref(), &mut ids));
+        }
+    }
+    rename_in_response(&mut renames, response);
+    for rename in renames.into_iter().filter(|rename| rename.is_done) {
+        let Rename { id, new, .. } = rename;
+        let content = &mut contents[rename.at];
+        if let Some(raw) = content
+            .meta_mut()
+            .and_then(|meta| meta.raw_representation.as_mut())
+        {
+            *raw.json_mut() = rename.json;
         }
         set_pair_id(content, new.clone());
-        set_exception(content, reason.clone());
+        set_exception(content, rename.reason);
         report.preserved(
             format!("the id {id} of a further call"),
             format!("call {id}"),
@@ -48,6 +56,49 @@ pub(crate) fn rename(
         );
     }
     Ok(ModelTurn::new(contents)?)
+}
+
+/// A new id for a call.
+struct Rename {
+    /// The position of the content.
+    at: usize,
+    id: CallId,
+    new: CallId,
+    /// Why the call is not executed.
+    reason: Option<String>,
+    /// The call's JSON text with the old id.
+    old_json: String,
+    /// The call's JSON with the new id.
+    json: Value,
+    /// Whether the response has the new id.
+    is_done: bool,
+}
+
+impl Rename {
+    /// None if the content does not know its JSON, or if that has no id.
+    fn of(
+        at: usize,
+        content: &Content,
+        id: &CallId,
+        reason: Option<&String>,
+        ids: &mut NewIds,
+    ) -> Option<Self> {
+        let raw = content.meta()?.raw_representation.as_ref()?;
+        let mut json = raw.json().clone();
+        let old_json = json.to_string();
+        let place = id_of(&mut json, &|text| text == id.as_str())?;
+        let new = ids.new_id(id);
+        *place = new.as_str().to_owned();
+        Some(Self {
+            at,
+            id: id.clone(),
+            new,
+            reason: reason.cloned(),
+            old_json,
+            json,
+            is_done: false,
+        })
+    }
 }
 
 /// The ids that several calls of the turn have, and why none but the first is executed.
@@ -87,82 +138,98 @@ fn set_exception(content: &mut Content, reason: Option<String>) {
     }
 }
 
-/// An id that no call has.
-fn new_id(id: &CallId, known: &mut HashSet<CallId>) -> CallId {
-    let mut number = 2;
-    loop {
-        let suffix = format!("-{number}");
-        let mut start = id.as_str();
-        while start.len() + suffix.len() > MAX_ID_BYTES {
-            start = match start.char_indices().next_back() {
-                Some((last, _)) => &start[..last],
-                None => break,
-            };
+/// Finds ids that no call has.
+struct NewIds {
+    known: HashSet<CallId>,
+    /// The number that each id gets next.
+    next: HashMap<CallId, usize>,
+}
+
+impl NewIds {
+    fn of(contents: &[Content]) -> Self {
+        Self {
+            known: contents.iter().filter_map(call_id).cloned().collect(),
+            next: HashMap::new(),
         }
-        let new = CallId::new(format!("{start}{suffix}"));
-        if known.insert(new.clone()) {
-            return new;
+    }
+
+    fn new_id(&mut self, id: &CallId) -> CallId {
+        let next = self.next.entry(id.clone()).or_insert(2);
+        loop {
+            let new = numbered(id, *next);
+            *next += 1;
+            if self.known.insert(new.clone()) {
+                return new;
+            }
         }
-        number += 1;
     }
 }
 
-/// Changes the id in the last object of the response that is the call's JSON, and in that JSON.
-fn rename_in_response(
-    content: &mut Content,
-    id: &CallId,
-    new: &CallId,
-    response: &mut Value,
-) -> bool {
-    let Some(raw) = content
-        .meta_mut()
-        .and_then(|meta| meta.raw_representation.as_mut())
-    else {
-        return false;
-    };
-    let mut renamed = raw.json().clone();
-    if !replace_id(&mut renamed, id, new) {
-        return false;
+/// The id with a number at its end, shortened if a service would reject its length.
+fn numbered(id: &CallId, number: usize) -> CallId {
+    let suffix = format!("-{number}");
+    let mut length = id.as_str().len().min(MAX_ID_BYTES - suffix.len());
+    while !id.as_str().is_char_boundary(length) {
+        length -= 1;
     }
-    let is_found = last_equal(response, raw.json()).map(|found| *found = renamed.clone());
-    if is_found.is_some() {
-        *raw.json_mut() = renamed;
-    }
-    is_found.is_some()
+    CallId::new(format!("{}{suffix}", &id.as_str()[..length]))
 }
 
-/// Replaces the id of a call's JSON.
-fn replace_id(json: &mut Value, id: &CallId, new: &CallId) -> bool {
-    let Some(members) = json.as_object_mut() else {
-        return false;
-    };
-    for name in ID_FIELDS {
-        if let Some(Value::String(text)) = members.get_mut(name)
-            && text == id.as_str()
-        {
-            *text = new.as_str().to_owned();
-            return true;
+/// Changes the ids in the last objects of the response that are the calls' JSON, in one walk from
+/// the end. Of calls that equal each other, the first keeps its id.
+fn rename_in_response(renames: &mut [Rename], response: &mut Value) {
+    let mut pending: HashMap<String, VecDeque<&mut Rename>> = HashMap::new();
+    let mut ids = HashSet::new();
+    for rename in renames {
+        ids.insert(rename.id.as_str().to_owned());
+        let same = pending.entry(rename.old_json.clone()).or_default();
+        same.push_back(rename);
+    }
+    walk(response, &ids, &mut pending);
+}
+
+fn walk(
+    value: &mut Value,
+    ids: &HashSet<String>,
+    pending: &mut HashMap<String, VecDeque<&mut Rename>>,
+) {
+    if id_of(value, &|text| ids.contains(text)).is_some()
+        && let Some(rename) = pending
+            .get_mut(&value.to_string())
+            .and_then(VecDeque::pop_front)
+    {
+        *value = rename.json.clone();
+        rename.is_done = true;
+        return;
+    }
+    match value {
+        Value::Array(entries) => {
+            for entry in entries.iter_mut().rev() {
+                walk(entry, ids, pending);
+            }
         }
+        Value::Object(members) => {
+            for (_, member) in members.iter_mut().rev() {
+                walk(member, ids, pending);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// The place of an id in a call's JSON.
+fn id_of<'a>(json: &'a mut Value, is_sought: &dyn Fn(&str) -> bool) -> Option<&'a mut String> {
+    let members = json.as_object_mut()?;
+    let has_id = |name: &&str| {
+        let text = members.get(*name).and_then(Value::as_str);
+        text.is_some_and(is_sought)
+    };
+    if let Some(name) = ID_FIELDS.into_iter().find(has_id) {
+        return match members.get_mut(name) {
+            Some(Value::String(text)) => Some(text),
+            _ => None,
+        };
     }
     let mut inner = members.values_mut().filter(|value| value.is_object());
-    inner.any(|value| replace_id(value, id, new))
-}
-
-/// The last value in a document that equals another. Calls that equal each other are renamed one
-/// after the other, from the end: only the first keeps its id.
-fn last_equal<'a>(document: &'a mut Value, sought: &Value) -> Option<&'a mut Value> {
-    if document == sought {
-        return Some(document);
-    }
-    match document {
-        Value::Array(entries) => entries
-            .iter_mut()
-            .rev()
-            .find_map(|entry| last_equal(entry, sought)),
-        Value::Object(members) => members
-            .values_mut()
-            .rev()
-            .find_map(|value| last_equal(value, sought)),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
-    }
+    inner.find_map(|value| id_of(value, is_sought))
 }

@@ -353,3 +353,24 @@ fn calls_that_repeat_an_id_are_sent_again_with_ids_and_results_of_their_own() {
         assert_eq!(ids(&body, "toolUseId"), expected);
     }
 }
+
+/// Work that grows with the square of the calls would exceed the time limit of a test.
+#[test]
+fn thousands_of_calls_may_repeat_one_id() {
+    const CALLS: usize = 20_000;
+    let call = |at: usize| json!({"type": "tool_use", "id": "twice", "name": "bash", "input": {"command": format!("echo {}", at / 2)}});
+    let content: Vec<Value> = (0..CALLS).map(call).collect();
+    let response = json!({"type": "message", "role": "assistant", "stop_reason": "tool_use",
+        "content": content});
+    let mut conversation = conversation(Dialect::AnthropicMessages);
+    let received = conversation.push_response(response.to_string().as_bytes());
+    let received = received.unwrap();
+    let calls = received.turn.calls();
+    let ids: Vec<&str> = calls
+        .iter()
+        .filter_map(|call| call.call_id())
+        .map(telechir_protocol::CallId::as_str)
+        .collect();
+    assert_eq!((ids[0], ids[1], ids.len()), ("twice", "twice-2", CALLS));
+    assert_eq!(ids[CALLS - 1], format!("twice-{CALLS}"));
+}

@@ -13,6 +13,9 @@ pub(super) struct Reasoning {
     effort: Option<(String, &'static str)>,
     /// Maximum tokens of thinking.
     budget: Option<(u64, &'static str)>,
+    /// `adaptive` or `enabled`: thinking whose extent the model decides. `disabled` beside an effort,
+    /// which then is that of the answer.
+    mode: Option<(&'static str, &'static str)>,
     /// How the response shows summaries of the thinking: `auto`, `concise`, `detailed` or `none`.
     summary: Option<(&'static str, &'static str)>,
 }
@@ -59,6 +62,8 @@ fn summary_pointer(api: Api) -> Option<&'static str> {
 }
 
 const GOOGLE_BUDGET: &str = "/generationConfig/thinkingConfig/thinkingBudget";
+/// Google's budget that lets the model decide.
+const DYNAMIC: i64 = -1;
 
 pub(super) fn read(api: Api, members: &mut Members) -> Reasoning {
     let mut reasoning = Reasoning::default();
@@ -103,6 +108,7 @@ fn summary(value: &Value) -> Option<&'static str> {
 
 const SHOWN: &str = "auto";
 const HIDDEN: &str = "none";
+const DISABLED: &str = "disabled";
 const SUMMARIES: [&str; 4] = [SHOWN, HIDDEN, "concise", "detailed"];
 
 fn read_thinking(pointer: &'static str, members: &mut Members, reasoning: &mut Reasoning) {
@@ -112,13 +118,19 @@ fn read_thinking(pointer: &'static str, members: &mut Members, reasoning: &mut R
         .get(&member("budget_tokens"))
         .and_then(Value::as_u64);
     match kind.as_deref() {
-        Some("enabled") => reasoning.budget = budget.map(|budget| (budget, pointer)),
-        Some("disabled") => reasoning.effort = Some(("none".to_owned(), pointer)),
-        Some("adaptive") => {}
+        Some("enabled") => match budget {
+            Some(budget) => reasoning.budget = Some((budget, pointer)),
+            None => reasoning.mode = Some(("enabled", pointer)),
+        },
+        Some(DISABLED) if reasoning.effort.is_some() => {
+            reasoning.mode = Some((DISABLED, pointer));
+        }
+        Some(DISABLED) => reasoning.effort = Some(("none".to_owned(), pointer)),
+        Some("adaptive") => reasoning.mode = Some(("adaptive", pointer)),
         _ => return,
     }
     members.take(&member("type"));
-    if budget.is_some() {
+    if reasoning.budget.is_some() {
         members.take(&member("budget_tokens"));
     }
     let summary = match members.text(&member("display")) {
@@ -131,8 +143,14 @@ fn read_thinking(pointer: &'static str, members: &mut Members, reasoning: &mut R
 }
 
 pub(super) fn write(api: Api, reasoning: &Reasoning, document: &mut Value, report: &mut Report) {
-    if let Some((effort, at)) = &reasoning.effort {
-        write_effort(api, effort, at, document, report);
+    match (&reasoning.effort, reasoning.mode) {
+        (Some((effort, at)), Some((DISABLED, mode_at))) if thinking_pointer(api).is_none() => {
+            let why = "the target has one setting for the effort and thinking, which is disabled";
+            report.lost(format!("effort `{effort}`"), *at, why);
+            return write_effort(api, "none", mode_at, document, report);
+        }
+        (Some((effort, at)), _) => write_effort(api, effort, at, document, report),
+        (None, _) => {}
     }
     if let Some((budget, at)) = reasoning.budget {
         write_budget(
@@ -144,14 +162,37 @@ pub(super) fn write(api: Api, reasoning: &Reasoning, document: &mut Value, repor
             report,
         );
     }
+    if let Some((mode, at)) = reasoning.mode {
+        write_mode(api, mode, at, document, report);
+    }
     if let Some((summary, at)) = reasoning.summary {
         write_summary(api, summary, at, document, report);
     }
 }
 
+/// After the effort: Google accepts a level or a budget, not both.
+fn write_mode(api: Api, mode: &'static str, at: &str, document: &mut Value, report: &mut Report) {
+    if let Some(pointer) = thinking_pointer(api) {
+        return put(document, pointer, json!({ "type": mode }));
+    }
+    let has_level = effort_pointer(api).is_some_and(|level| document.pointer(level).is_some());
+    if api == Api::Generate && !has_level {
+        return put(document, GOOGLE_BUDGET, DYNAMIC);
+    }
+    let what = format!("`{mode}` thinking");
+    report.lost(what, format!("{at}/type"), "the target has no such setting");
+}
+
 fn write_summary(api: Api, summary: &str, at: &str, document: &mut Value, report: &mut Report) {
     let what = format!("`{summary}` summaries of the thinking");
     let is_shown = summary != HIDDEN;
+    if let Some(pointer) = thinking_pointer(api)
+        && document.pointer(pointer).is_some_and(is_thinking)
+    {
+        let display = if is_shown { "summarized" } else { "omitted" };
+        put(document, &format!("{pointer}/display"), display);
+        return report_summary(summary, at, display, report);
+    }
     let Some(pointer) = summary_pointer(api) else {
         if is_shown {
             report.lost(what, at, "the target has no such setting");
@@ -165,9 +206,19 @@ fn write_summary(api: Api, summary: &str, at: &str, document: &mut Value, report
     } else if is_shown || api == Api::Interactions {
         return put(document, pointer, summary);
     }
+    report_summary(summary, at, SHOWN, report);
+}
+
+/// Whether Anthropic's object is one of a model that thinks.
+fn is_thinking(thinking: &Value) -> bool {
+    thinking["type"] != DISABLED
+}
+
+fn report_summary(summary: &str, at: &str, written: &str, report: &mut Report) {
     if ![SHOWN, HIDDEN].contains(&summary) {
+        let what = format!("`{summary}` summaries of the thinking");
         let why = "the target does not distinguish summaries";
-        report.preserved(what, at, why, format!("as `{SHOWN}`"));
+        report.preserved(what, at, why, format!("as `{written}`"));
     }
 }
 
@@ -187,7 +238,7 @@ fn write_effort(api: Api, effort: &str, at: &str, document: &mut Value, report: 
     };
     if effort == "none" {
         if let Some(pointer) = thinking_pointer(api) {
-            return put(document, pointer, json!({"type": "disabled"}));
+            return put(document, pointer, json!({"type": DISABLED}));
         }
         if api == Api::Generate {
             return put(document, GOOGLE_BUDGET, 0);

@@ -1,12 +1,15 @@
 //! Removes the oldest turns of a conversation that exceeds its limit of tokens. A turn goes with the
 //! results of its calls, so that no call and no result is left alone.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use serde_json::Value;
 
 /// The text at the end of the task in place of the removed turns.
 pub(crate) const REMOVED_TURNS_NOTE: &str = "[Older turns were removed to save room.]";
+/// Members with the id of a call, in the call and in its result.
+const CALL_FIELDS: [&str; 4] = ["call_id", "id", "tool_call_id", "toolUseId"];
+const RESULT_FIELDS: [&str; 4] = ["call_id", "tool_use_id", "tool_call_id", "toolUseId"];
 /// Tokens that an image counts, about what a full screenshot takes.
 const IMAGE_TOKENS: u64 = 1_500;
 /// A string without white space of this length is an image or another document in base64.
@@ -26,10 +29,22 @@ pub(crate) fn trim(
     // In batches, so that the provider's cache of the items before stays valid for some turns.
     let target = max_tokens / 4 * 3;
     let first = sizes.first().copied().unwrap_or(0);
-    let starts: Vec<usize> = (2..items.len())
-        .filter(|at| !is_inserted(&items[*at]) && starts_turn(items, *at))
+    let starts = turn_starts(items);
+    let starts: Vec<usize> = starts
+        .into_iter()
+        .filter(|at| *at >= 2 && !is_inserted(&items[*at]))
         .collect();
-    let fits = |at: &&usize| first + sizes[**at..].iter().sum::<u64>() <= target;
+    let mut rest = 0;
+    let mut sizes_from: Vec<u64> = sizes
+        .iter()
+        .rev()
+        .map(|size| {
+            rest += size;
+            rest
+        })
+        .collect();
+    sizes_from.reverse();
+    let fits = |at: &&usize| first + sizes_from[**at] <= target;
     match starts.iter().find(fits).or_else(|| starts.last()) {
         Some(start) => items.drain(1..*start).collect(),
         None => Vec::new(),
@@ -72,34 +87,41 @@ fn is_data(text: &str) -> bool {
         || (text.len() >= MIN_DATA_BYTES && !text.contains(char::is_whitespace))
 }
 
-/// Whether the items from here on can stand without those before: the model's part of a turn starts
-/// here, and no later result belongs to an earlier call.
-fn starts_turn(items: &[Value], at: usize) -> bool {
-    if !is_of_model(&items[at]) || is_of_model(&items[at - 1]) {
-        return false;
-    }
-    let mut known = HashSet::new();
-    for item in &items[at..] {
-        let mut names = Vec::new();
-        if is_of_model(item) {
-            ids(
-                item,
-                &["call_id", "id", "tool_call_id", "toolUseId"],
-                &mut names,
-            );
-            known.extend(names);
-        } else {
-            ids(
-                item,
-                &["call_id", "tool_use_id", "tool_call_id", "toolUseId"],
-                &mut names,
-            );
-            if names.iter().any(|name| !known.contains(name)) {
-                return false;
-            }
+/// The items from which on the rest can stand without those before: the model's part of a turn
+/// starts there, and no later result belongs to an earlier call.
+fn turn_starts(items: &[Value]) -> Vec<usize> {
+    let required = first_required(items);
+    // The first item that anything from here on requires.
+    let mut first = usize::MAX;
+    let mut starts = Vec::new();
+    for at in (1..items.len()).rev() {
+        first = first.min(required[at]);
+        if is_of_model(&items[at]) && !is_of_model(&items[at - 1]) && at <= first {
+            starts.push(at);
         }
     }
-    true
+    starts.reverse();
+    starts
+}
+
+/// For each item the earliest of the calls that it answers; 0 if one is missing.
+fn first_required(items: &[Value]) -> Vec<usize> {
+    let mut calls: HashMap<&str, usize> = HashMap::new();
+    let required = items.iter().enumerate().map(|(at, item)| {
+        let mut names = Vec::new();
+        if is_of_model(item) {
+            ids(item, &CALL_FIELDS, &mut names);
+            calls.extend(names.into_iter().map(|name| (name, at)));
+            return usize::MAX;
+        }
+        ids(item, &RESULT_FIELDS, &mut names);
+        let answered = names.into_iter().map(|name| calls.get(name).copied());
+        answered
+            .map(Option::unwrap_or_default)
+            .min()
+            .unwrap_or(usize::MAX)
+    });
+    required.collect()
 }
 
 /// Whether an item is the model's own, not a message or a result for it.
@@ -181,10 +203,7 @@ mod tests {
             call("c"),
             output("c", "z"),
         ];
-        let starts: Vec<usize> = (2..items.len())
-            .filter(|at| starts_turn(&items, *at))
-            .collect();
-        assert_eq!(starts, [6]);
+        assert_eq!(turn_starts(&items), [1, 6]);
     }
 
     #[test]
@@ -196,6 +215,28 @@ mod tests {
             json!({"role": "assistant", "tool_calls": [{"id": "call_0"}]}),
             json!({"role": "tool", "tool_call_id": "call_0", "content": "y"}),
         ];
-        assert!(starts_turn(&items, 3));
+        assert_eq!(turn_starts(&items), [1, 3]);
+    }
+
+    /// Work that grows with the square of the turns would exceed the time limit of a test.
+    #[test]
+    fn thousands_of_turns_are_trimmed_in_one_pass() {
+        const TURNS: usize = 10_000;
+        let turns = (0..TURNS).flat_map(|turn| {
+            let id = format!("c{turn}");
+            // Every turn but the last repeats the id that the second one started with.
+            let repeated = if turn + 1 == TURNS { "last" } else { "c1" };
+            [
+                call(&id),
+                output(&id, ""),
+                call(repeated),
+                output(repeated, ""),
+            ]
+        });
+        let task = json!({"role": "user", "content": "The task."});
+        let mut items: Vec<Value> = std::iter::once(task).chain(turns).collect();
+        let removed = trim(&mut items, 100, |_| false);
+        assert_eq!(removed.len() + items.len(), 4 * TURNS + 1);
+        assert!(items.len() < 20, "{}", items.len());
     }
 }

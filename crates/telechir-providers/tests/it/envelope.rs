@@ -11,6 +11,7 @@ mod hosted_tools;
 mod instructions;
 mod shared_settings;
 mod streams;
+mod thinking;
 mod tools_together;
 mod unknown_members;
 mod vectors;

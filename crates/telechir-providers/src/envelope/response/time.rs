@@ -3,6 +3,8 @@
 use serde_json::Value;
 
 const DAY_SECONDS: u64 = 86_400;
+/// 9999-12-31T23:59:59Z. RFC 3339 has no later year.
+const MAX_SECONDS: u64 = 253_402_300_799;
 
 /// When a response was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,7 +16,8 @@ pub(super) struct CreationTime {
 }
 
 impl CreationTime {
-    /// A time from a number or a text; none if it is written in another way.
+    /// A time from a number or a text; none if it is written in another way, before 1970 or after
+    /// the year 9999.
     pub(super) fn read(value: &Value) -> Option<Self> {
         let seconds = read(value)?;
         let text = value
@@ -38,6 +41,10 @@ impl CreationTime {
 }
 
 fn read(value: &Value) -> Option<u64> {
+    seconds(value).filter(|seconds| *seconds <= MAX_SECONDS)
+}
+
+fn seconds(value: &Value) -> Option<u64> {
     if let Some(seconds) = value.as_u64() {
         return Some(seconds);
     }
@@ -56,18 +63,28 @@ fn parse(text: &str) -> Option<u64> {
         .or_else(|| text.strip_suffix("+00:00"))?;
     let (date, clock) = utc.split_once('T')?;
     let clock = clock.split('.').next()?;
-    let numbers = |text: &str, separator: char| -> Option<Vec<u64>> {
-        text.split(separator)
-            .map(|part| part.parse().ok())
-            .collect()
+    let [year, month, day] = numbers(date, '-', 4)?;
+    let [hour, minute, second] = numbers(clock, ':', 2)?;
+    let is_time = (1970..10_000).contains(&year)
+        && (1..=12).contains(&month)
+        && (1..=days_in(year, month)).contains(&day)
+        && (hour < 24 && minute < 60 && second < 60);
+    is_time.then(|| {
+        let days = days_before(year, month) + day - 1;
+        days * DAY_SECONDS + hour * 3600 + minute * 60 + second
+    })
+}
+
+/// Three numbers, the first with a fixed count of digits and the others with two.
+fn numbers(text: &str, separator: char, digits: usize) -> Option<[u64; 3]> {
+    let number = |(at, part): (usize, &str)| {
+        let count = if at == 0 { digits } else { 2 };
+        let is_number = part.len() == count && part.bytes().all(|byte| byte.is_ascii_digit());
+        is_number.then(|| part.parse().ok())?
     };
-    let (date, clock) = (numbers(date, '-')?, numbers(clock, ':')?);
-    let ([year, month, day], [hour, minute, second]) = (date.as_slice(), clock.as_slice()) else {
-        return None;
-    };
-    let is_date = (1970..10_000).contains(year) && (1..=12).contains(month) && *day >= 1;
-    let days = days_before(*year, *month) + day.checked_sub(1)?;
-    is_date.then(|| days * DAY_SECONDS + hour * 3600 + minute * 60 + second)
+    let parts = text.split(separator).enumerate().take(4);
+    let found: Option<Vec<u64>> = parts.map(number).collect();
+    found?.try_into().ok()
 }
 
 /// Days from 1970 to the first of the month.
@@ -129,5 +146,37 @@ mod tests {
         assert_eq!(read(&"2026-10-21T08:30:00.25Z".into()), Some(1_792_571_400));
         assert_eq!(read(&"2026-10-21T08:30:00+02:00".into()), None);
         assert_eq!(read(&"yesterday".into()), None);
+    }
+
+    #[test]
+    fn a_time_that_no_calendar_has_is_not_read() {
+        for text in [
+            "99999999999999-01-01T00:00:00Z",
+            "10000-01-01T00:00:00Z",
+            "1969-12-31T23:59:59Z",
+            "2026-00-01T00:00:00Z",
+            "2026-13-01T00:00:00Z",
+            "2026-18446744073709551615-01T00:00:00Z",
+            "2026-01-18446744073709551615T00:00:00Z",
+            "2026-02-29T00:00:00Z",
+            "2026-01-00T00:00:00Z",
+            "2026-01-01T18446744073709551615:00:00Z",
+            "2026-01-01T24:00:00Z",
+            "2026-01-01T00:60:00Z",
+            "2026-01-01T00:00:18446744073709551615Z",
+            "2026-+1-01T00:00:00Z",
+            "2026-01-01T00:00Z",
+            "2026-01-01-01T00:00:00Z",
+        ] {
+            assert_eq!(read(&text.into()), None, "{text}");
+        }
+        let last = "9999-12-31T23:59:59Z";
+        assert_eq!(read(&last.into()), Some(MAX_SECONDS));
+        assert_eq!(write(MAX_SECONDS), last);
+        assert_eq!(read(&MAX_SECONDS.into()), Some(MAX_SECONDS));
+        for seconds in [MAX_SECONDS + 1, u64::MAX] {
+            assert_eq!(read(&seconds.into()), None, "{seconds}");
+        }
+        assert_eq!(read(&1e300.into()), None);
     }
 }
