@@ -14,8 +14,9 @@ use crate::declaration::{RefusedTools, end_declaration};
 use crate::{
     Declaration, DecodeError, EncodeError, EncodedReply, History, Report, ScreenshotWhen,
     ToolOffer, agent_framework, anthropic, bedrock, chat, declare, duplicate_ids, forced_function,
-    foreign_contents, generated_images, google, image_formats, instructions, misrouted, mistral,
-    neutral, openai, precision, settings, unknown_calls, unwritten_values, written_values,
+    foreign_contents, generated_images, google, image_formats, instructions, misrouted,
+    missing_ids, mistral, neutral, openai, precision, settings, unknown_calls, unwritten_values,
+    written_values,
 };
 
 /// A provider's JSON format for tool calls and results.
@@ -233,6 +234,8 @@ impl Dialect {
         let (raw_dialect, images) = (codec.raw_dialect, codec.images_of_model);
         let moved = generated_images::move_to_user(&messages, raw_dialect, images);
         replace(&mut messages, moved, &mut report);
+        let with_ids = missing_ids::assign(&messages, raw_dialect);
+        replace(&mut messages, with_ids, &mut report);
         if !codec.holds_neutral_contents {
             let unique = duplicate_ids::deduplicate(&messages, raw_dialect);
             replace(&mut messages, unique, &mut report);

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::sync::LazyLock;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// One step of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,12 +56,19 @@ const DEFAULT_FALSE: [&str; 9] = [
 const DEFAULT_ZERO: [&str; 4] = ["exit_code", "exitCode", "return_code", "returnCode"];
 /// Values that other dialects express by absence: a call or result that is complete, and an image
 /// that is sent in full detail.
-const DEFAULT_TEXTS: [(&str, &[&str]); 4] = [
+const DEFAULT_TEXTS: [(&str, &[&str]); 6] = [
     ("status", &["completed", "success"]),
     ("detail", &["auto", "high", "original"]),
     ("execution", &["client"]),
     ("outcome", &["success", "OUTCOME_OK"]),
+    ("thoughtSignature", &[NO_SIGNATURE]),
+    ("thought_signature", &[NO_SIGNATURE]),
 ];
+/// Google's documented signature of a call that no Google model made: base64 of
+/// `skip_thought_signature_validator`.
+const NO_SIGNATURE: &str = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I=";
+/// How texts of failed results begin in dialects without a flag.
+const ERROR: &str = "Error: ";
 const MAX_EXCERPT_CHARS: usize = 100;
 
 /// Whether a field with this name holds an id, if its value is a text.
@@ -124,7 +131,7 @@ impl<'a> Collector<'a> {
                 let parameter = parameter.and_then(Value::as_str);
                 self.kinds.extend(parameter.map(str::to_owned));
                 for (name, value) in members {
-                    if is_structure(name, value) {
+                    if is_structure(name, value) || is_said_by_text(name, value, members) {
                         continue;
                     }
                     self.step(Step::Member(name.clone()), value);
@@ -217,6 +224,25 @@ fn is_structure(name: &str, value: &Value) -> bool {
     STRUCTURE.contains(&name) && word.is_some_and(|word| STRUCTURE_WORDS.contains(word))
 }
 
+/// Whether a value marks a failed result whose text says that it is an error, too.
+pub(crate) fn is_said_by_text(name: &str, value: &Value, result: &Map<String, Value>) -> bool {
+    let texts = ["content", "result", "output"];
+    let text = || texts.iter().find_map(|field| result.get(*field));
+    matches!(name, "is_error" | "isError")
+        && *value == true
+        && text()
+            .and_then(first_text)
+            .is_some_and(|text| text.starts_with(ERROR))
+}
+
+/// A text, or the text of the first part of a list.
+fn first_text(value: &Value) -> Option<&str> {
+    match value {
+        Value::Array(parts) => parts.first()?.get("text")?.as_str(),
+        text => text.as_str(),
+    }
+}
+
 /// Whether this is an object with a type. A text without characters says nothing, nor does a message
 /// of such texts.
 fn has_type(item: &Value) -> bool {
@@ -225,9 +251,13 @@ fn has_type(item: &Value) -> bool {
 
 fn is_empty_text(item: &Value) -> bool {
     let text = item.get("text").and_then(Value::as_str);
-    let parts = item.get("content").and_then(Value::as_array);
-    text.is_some_and(|text| text.trim().is_empty())
-        || parts.is_some_and(|parts| parts.iter().all(is_empty_text))
+    let is_empty = match item.get("content") {
+        Some(Value::Array(parts)) => parts.iter().all(is_empty_text),
+        Some(Value::String(content)) => content.trim().is_empty(),
+        Some(Value::Null) => true,
+        Some(Value::Bool(_) | Value::Number(_) | Value::Object(_)) | None => false,
+    };
+    is_empty || text.is_some_and(|text| text.trim().is_empty())
 }
 
 /// The object or list that a text holds as JSON.

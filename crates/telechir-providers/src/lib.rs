@@ -48,6 +48,7 @@ mod json;
 mod leaves;
 mod media_types;
 mod misrouted;
+mod missing_ids;
 mod mistral;
 mod nested_contents;
 mod neutral;

@@ -128,6 +128,11 @@ impl<'a> Source<'a> {
         }
         let list = match &history.envelope {
             Envelope::Object { member, .. } if document.get(member).is_some() => Some(*member),
+            // A response without contents, or the chunks of one.
+            Envelope::Object {
+                member: member @ ("candidates" | "steps"),
+                ..
+            } => Some(*member),
             Envelope::Object { .. } | Envelope::List => None,
         };
         let bytes = document.to_string().len();
@@ -143,7 +148,11 @@ impl<'a> Source<'a> {
 
     /// Whether the value is outside of the messages, also beside one in a list of choices.
     fn is_envelope(&self, leaf: &Leaf) -> bool {
-        match (self.list, &leaf.steps[..]) {
+        let steps = match (self.document, &leaf.steps[..]) {
+            (Value::Array(_), [Step::Index(_), steps @ ..]) if self.list.is_some() => steps,
+            (_, steps) => steps,
+        };
+        match (self.list, steps) {
             (Some(list), [Step::Member(name), ..]) if name != list => true,
             (
                 Some(list @ ("choices" | "candidates" | "output")),

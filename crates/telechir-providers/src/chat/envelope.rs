@@ -88,9 +88,12 @@ fn messages_of(
 ) -> Result<Vec<Fields>, DecodeError> {
     let several = list(choice, MESSAGES);
     let one = present(choice, "message").into_iter();
+    // Some services leave the role out.
+    let has_role = |message: &&Fields| present(message, "role").is_none_or(Value::is_string);
     let message = |value: &Value| {
-        value.as_object().cloned().ok_or_else(|| {
-            let problem = format!("a message of choices[{number}] is not an object");
+        value.as_object().filter(has_role).cloned().ok_or_else(|| {
+            let problem =
+                format!("a message of choices[{number}] is not an object, or its `role` no text");
             wrong_shape(flavour, problem, value)
         })
     };

@@ -33,7 +33,11 @@ pub(crate) fn call(content: &Content, is_own: bool, path: &str, report: &mut Rep
         }
         if call.actions.is_empty() && !is_own {
             let how = "as a call without actions";
-            report.preserved("an invalid call", path, why, how);
+            let what = match &call.group {
+                Some(group) => format!("an invalid call of `{group}`"),
+                None => "an invalid call".to_owned(),
+            };
+            report.preserved(what, path, why, how);
         }
     }
     if let Content::ShellCall(call) = content

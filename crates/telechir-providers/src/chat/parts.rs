@@ -29,8 +29,9 @@ pub(crate) fn read(flavour: Flavour, content: Option<&Value>) -> Vec<Content> {
         Some(Value::String(text)) if text.is_empty() => Vec::new(),
         Some(Value::String(text)) => vec![Content::text(text.as_str())],
         Some(Value::Array(parts)) => parts.iter().map(|part| read_part(flavour, part)).collect(),
-        Some(part @ Value::Object(_)) => vec![read_part(flavour, part)],
-        _ => Vec::new(),
+        Some(Value::Null) | None => Vec::new(),
+        // An object is a part; a number or flag becomes its text.
+        Some(part) => vec![read_part(flavour, part)],
     }
 }
 

@@ -417,6 +417,9 @@ impl Written {
 
     /// Encodes the messages and closes the request.
     fn encode(mut self, source: Api) -> Result<TranslatedDocument, TranslationError> {
+        if self.api == Api::Converse && self.document.get("toolConfig").is_none() {
+            self.declare_called_tools(source)?;
+        }
         let envelope = match self.api {
             Api::Agents => Envelope::List,
             api => {
@@ -446,6 +449,36 @@ impl Written {
             path: self.path,
             report: self.report,
         })
+    }
+
+    /// Converse requires declarations if there are calls, which other services do not.
+    fn declare_called_tools(&mut self, source: Api) -> Result<(), TranslationError> {
+        let history = History {
+            messages: std::mem::take(&mut self.messages),
+            envelope: Envelope::List,
+        };
+        let (written, _) = self.to.encode_history(&history)?;
+        self.messages = history.messages;
+        let mut names: Vec<&str> = Vec::new();
+        let messages = written.as_array().into_iter().flatten();
+        let blocks = messages.filter_map(|message| message["content"].as_array());
+        for block in blocks.flatten() {
+            let name = block.pointer("/toolUse/name").and_then(Value::as_str);
+            names.extend(name.filter(|name| !names.contains(name)));
+        }
+        if names.is_empty() {
+            return Ok(());
+        }
+        let tool = |name: &&str| json!({"toolSpec": {"name": name, "inputSchema": {"json": {"type": "object"}}}});
+        let tools: Vec<Value> = names.iter().map(tool).collect();
+        put(&mut self.document, "/toolConfig/tools", tools);
+        self.report.preserved(
+            "the absence of tools",
+            source.tools_pointer(),
+            "the target requires a declaration of each tool that the conversation calls",
+            format!("as functions without parameters: `{}`", names.join("`, `")),
+        );
+        Ok(())
     }
 
     fn close(&mut self, source: Api, mut encoded: Value) -> Value {

@@ -26,6 +26,7 @@ mod live;
 mod many_calls;
 mod matrix;
 mod media;
+mod missing_ids;
 mod mistral;
 mod mutations;
 mod neutral;

@@ -186,3 +186,81 @@ fn unknown_members_at_any_depth() {
         document
     });
 }
+
+/// Values that have another type than the service documents, or that one dialect says in other
+/// words: each arrives, is named, or is the reason of a refusal.
+#[test]
+fn values_in_another_form_are_not_dropped_in_silence() {
+    let google = |content: Value| json!({"candidates": [{"content": content, "finishReason": "STOP"}], "modelVersion": "gemini-3.8-flash"});
+    let part = json!({"text": "The valve is open."});
+    let call = json!({"functionCall": {"name": "open_valve", "args": {"litres": 40}}});
+    let chat = |role: Value, content: Value| {
+        json!({"id": "c1", "object": "chat.completion", "model": "m", "choices": [
+            {"index": 0, "finish_reason": "stop", "message": {"role": role, "content": content}},
+        ]})
+    };
+    let failed = |text: &str| {
+        json!({"messages": [
+            {"role": "user", "content": "Water the plants."},
+            {"role": "assistant", "content": [
+                {"type": "tool_use", "id": "toolu_1", "name": "open_valve", "input": {}},
+            ]},
+            {"role": "user", "content": [
+                {"type": "tool_result", "tool_use_id": "toolu_1", "is_error": true, "content": text},
+            ]},
+        ]})
+    };
+    let late = json!({"contents": [
+        {"role": "user", "parts": [{"text": "Compute it."}]},
+        {"role": "model", "parts": [
+            {"executableCode": {"language": "PYTHON", "code": "loop()"}},
+            {"codeExecutionResult": {"outcome": "OUTCOME_DEADLINE_EXCEEDED", "output": "half"}},
+        ]},
+    ]});
+    let odd = [
+        (
+            Dialect::GoogleGenerateContent,
+            google(json!({"parts": [part, call]})),
+        ),
+        (Dialect::GoogleGenerateContent, late),
+        (Dialect::Functions, chat(json!("assistant"), json!(4711))),
+        (
+            Dialect::AnthropicMessages,
+            failed("Error: the valve is stuck"),
+        ),
+        (Dialect::AnthropicMessages, failed("the valve is stuck")),
+    ];
+    for (dialect, document) in odd {
+        assert_eq!(
+            problems(dialect, &document),
+            Vec::<String>::new(),
+            "{document}"
+        );
+    }
+    for content in [
+        json!("STOP"),
+        json!([]),
+        json!({"parts": "The valve is open."}),
+    ] {
+        let document = google(content).to_string();
+        let refused = Dialect::GoogleGenerateContent.decode_history(&document);
+        assert!(refused.is_err(), "{document}");
+    }
+    let document = chat(json!(true), json!("The valve is open.")).to_string();
+    assert!(Dialect::Functions.decode_history(&document).is_err());
+    assert!(Dialect::Functions.decode_response(&document).is_err());
+}
+
+/// A response that a proxy sends without its role is the model's.
+#[test]
+fn a_call_of_google_without_a_role_stays_a_call() {
+    let document = json!({"candidates": [{"content": {"parts": [
+        {"functionCall": {"name": "open_valve", "args": {"litres": 40}}},
+    ]}}]});
+    let from = Dialect::GoogleGenerateContent;
+    let (history, _) = from.decode_history(document.to_string()).unwrap();
+    let (written, _) = Dialect::Functions.encode_history(&history).unwrap();
+    let call = &written[0]["tool_calls"][0]["function"];
+    assert_eq!(call["name"], "open_valve", "{written}");
+    assert_eq!(call["arguments"], r#"{"litres":40}"#);
+}

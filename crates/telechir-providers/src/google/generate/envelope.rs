@@ -182,8 +182,11 @@ fn response(mut rest: Map<String, Value>) -> Result<ParsedContents, DecodeError>
                 let Some(candidate) = first.as_object_mut() else {
                     return Err(wrong("candidates[0] is not an object"));
                 };
-                if let Some(content) = candidate.get_mut("content").filter(|c| has_parts(c)) {
-                    contents.push(content.take());
+                if let Some(content) = candidate.get_mut("content") {
+                    check_content(content)?;
+                    if has_parts(content) {
+                        contents.push(content.take());
+                    }
                 }
             }
         }
@@ -194,6 +197,18 @@ fn response(mut rest: Map<String, Value>) -> Result<ParsedContents, DecodeError>
         member: Some(CANDIDATES),
         rest,
     })
+}
+
+/// Rejects a content that would be taken for an empty one.
+fn check_content(content: &Value) -> Result<(), DecodeError> {
+    let problem = match (content, content.get("parts")) {
+        (Value::Null, _) | (Value::Object(_), None | Some(Value::Null | Value::Array(_))) => {
+            return Ok(());
+        }
+        (Value::Object(_), Some(_)) => "candidates[0].content.parts is not a list",
+        _ => "candidates[0].content is not an object",
+    };
+    Err(wrong(problem))
 }
 
 fn has_parts(content: &Value) -> bool {
@@ -298,8 +313,13 @@ impl ContentsReader {
         if !content.contains_key("parts") && !content.contains_key("role") {
             return Err(wrong(format!("{location} lacks both `role` and `parts`")));
         }
+        if member(content, "role").is_some_and(|role| !role.is_string()) {
+            return Err(wrong(format!("{location}.role is not a text")));
+        }
         let role = match text(content, "role") {
             Some("model") => Role::Assistant,
+            // Some proxies leave it out in a response.
+            None if self.id_prefix.is_some() => Role::Assistant,
             Some("user") | None => Role::User,
             Some("function") => Role::Tool,
             Some("system") => Role::System,

@@ -315,6 +315,11 @@ fn code_result(result: &HostedCall, location: &str, report: &mut Report) -> Valu
         .any(|content| matches!(content, Content::Error(_)));
     let status = result.status.as_deref().unwrap_or_default();
     let failed = failed || (status.starts_with("OUTCOME_") && status != "OUTCOME_OK");
+    if failed && status.starts_with("OUTCOME_") && status != "OUTCOME_FAILED" {
+        let what = format!("outcome `{status}`");
+        let why = "a step says only whether the code failed";
+        report.preserved(what, location, why, "as `is_error`");
+    }
     let mut step = json!({"type": "code_execution_result", "call_id": id, "result": output});
     if failed {
         step["is_error"] = true.into();

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use telechir_providers::Dialect;
 
-use super::translate;
+use super::{is_reported, translate};
 
 fn request(names: impl Iterator<Item = String>) -> Value {
     let tools: Vec<Value> = names
@@ -84,4 +84,25 @@ fn a_loss_of_a_tool_has_the_tool_s_pointer() {
             assert!(pointer.starts_with('/'), "{to}: {loss:?}");
         }
     }
+}
+
+#[test]
+fn a_conversation_without_declarations_goes_to_a_service_that_requires_them() {
+    let request = json!({
+        "model": "some-model",
+        "messages": [
+            {"role": "user", "content": "Which weather?"},
+            {"role": "assistant", "content": null, "tool_calls": [
+                {"id": "call_1", "type": "function", "function": {"name": "look_up", "arguments": "{}"}},
+                {"id": "call_2", "type": "function", "function": {"name": "look_up", "arguments": "{}"}},
+            ]},
+            {"role": "tool", "tool_call_id": "call_1", "content": "rain"},
+            {"role": "tool", "tool_call_id": "call_2", "content": "sun"},
+        ],
+    });
+    let translated = translate(Dialect::Functions, Dialect::BedrockConverse, &request);
+    let spec = json!({"name": "look_up", "inputSchema": {"json": {"type": "object"}}});
+    let expected = json!({"tools": [{"toolSpec": spec}]});
+    assert_eq!(translated.document["toolConfig"], expected);
+    assert!(is_reported(&translated.report.losses, "/tools"));
 }
