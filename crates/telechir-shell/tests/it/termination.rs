@@ -10,6 +10,7 @@ use telechir_protocol::ShellOutcome;
 use telechir_shell::{Bash, Isolation, Sandbox};
 use telechir_testkit::assert_eventually;
 use telechir_testkit::gate::{Component, Privilege, lacks, require};
+use tempfile::TempDir;
 
 use crate::{command, run, sandboxed, settings, workspace};
 
@@ -153,13 +154,21 @@ async fn a_hung_up_terminal_fails_only_one_command() {
     shell.close().await.unwrap();
 }
 
+/// Starts a long command and drops its future once it runs.
+async fn drop_after_start(shell: &mut Bash, folder: &TempDir) {
+    let long = command("echo begun; touch begun; sleep 1000; touch after");
+    let begun = folder.path().join("begun");
+    tokio::select! {
+        ended = shell.run(&long) => panic!("it ended: {ended:?}"),
+        () = async { assert_eventually!(begun.exists()) } => {}
+    }
+}
+
 #[tokio::test]
 async fn a_dropped_run_is_ended_before_the_next() {
-    let (mut shell, _workspace) = sandboxed().await;
+    let (mut shell, folder) = sandboxed().await;
     run(&mut shell, "kept=1").await;
-    let long = command("echo begun; sleep 1000; touch after");
-    let dropped = tokio::time::timeout(Duration::from_millis(200), shell.run(&long)).await;
-    assert!(dropped.is_err());
+    drop_after_start(&mut shell, &folder).await;
     let output = run(&mut shell, "echo $kept; [[ ! -e after ]]").await;
     assert_eq!(
         (output.stdout.as_str(), output.outcome.clone()),
@@ -175,9 +184,7 @@ async fn a_dropped_run_is_ended_before_the_next() {
 async fn a_dropped_run_is_ended_by_end_command() {
     let (mut shell, folder) = sandboxed().await;
     run(&mut shell, "kept=1").await;
-    let long = command("echo begun > mark; sleep 1000; touch after");
-    let dropped = tokio::time::timeout(Duration::from_millis(200), shell.run(&long)).await;
-    assert!(dropped.is_err());
+    drop_after_start(&mut shell, &folder).await;
     shell.end_command().await.unwrap();
     let output = run(&mut shell, "pgrep sleep; echo $kept; [[ ! -e after ]]").await;
     assert_eq!(

@@ -134,7 +134,8 @@ async fn a_new_file_is_moved_and_reported_however_it_arrives() {
 
 #[tokio::test]
 async fn what_a_background_program_leaves_is_not_the_user_s() {
-    let program = "sh -c 'sleep 0.1; echo evil > sub/.envrc' left-behind-1";
+    let program =
+        "sh -c 'until [ -e go ]; do sleep 0.01; done; echo evil > sub/.envrc' left-behind-1";
     for attack in [
         format!("{program} &"),
         format!("setsid {program} & disown"),
@@ -144,6 +145,8 @@ async fn what_a_background_program_leaves_is_not_the_user_s() {
         shared_folder(&project, "sub");
         let mut shell = project.shell().await;
         run(&mut shell, &attack).await;
+        // Only now: what it leaves while the command runs is moved at the end of that command.
+        fs::write(project.path().join("go"), "").unwrap();
         let path = project.path().join("sub/.envrc");
         assert_eventually!(path.exists() && !runs("left-behind-1"));
         let output = run(&mut shell, "true").await;
