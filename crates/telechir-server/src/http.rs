@@ -14,7 +14,6 @@ mod documents;
 mod events;
 mod free_memory;
 mod front;
-mod held_body;
 mod listener;
 mod mcp;
 mod mcp_endpoints;
@@ -22,6 +21,7 @@ mod metrics;
 mod metrics_endpoint;
 mod metrics_follower;
 mod openapi;
+mod owning_body;
 mod problem;
 mod recordings;
 mod request;
@@ -205,7 +205,7 @@ async fn answer(
     // The request goes on until its client has the answer. Streams have slots of their own.
     Ok(match is_event_stream(&response) {
         true => response,
-        false => held_body::hold(response, slot),
+        false => owning_body::keep_until_read(response, slot),
     })
 }
 

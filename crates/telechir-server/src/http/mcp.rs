@@ -19,7 +19,7 @@ use telechir_policy::Interface;
 use telechir_protocol::{Content, ModelTurn, ToolResult};
 use telechir_tools::OpenOptions;
 
-use super::held_body::hold;
+use super::owning_body::keep_until_read;
 use super::problem::{Problem, ProblemKind};
 use super::request::ApiRequest;
 use super::sessions::{find_or_start, session_name};
@@ -87,7 +87,7 @@ async fn answer(request: ApiRequest, method: Method) -> Result<Response, Problem
         None => response,
         Some(kind) => return Ok(problem_of(kind, response).await),
     };
-    Ok(hold(response.map(Body::new), slot))
+    Ok(keep_until_read(response.map(Body::new), slot))
 }
 
 /// An error of HTTP as a problem, with its text and its headers, such as `Allow`.

@@ -102,7 +102,7 @@ mod tests {
     const LIMIT: Duration = Duration::from_secs(30);
 
     #[tokio::test(start_paused = true)]
-    async fn fails_only_when_nothing_is_read_for_the_whole_time() {
+    async fn fails_only_when_nothing_is_read_for_all_of_the_time() {
         let (stream, mut reader) = duplex(8);
         let mut stream = WriteLimited::new(stream, LIMIT);
         let started = Instant::now();

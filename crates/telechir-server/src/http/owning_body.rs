@@ -12,26 +12,26 @@ use hyper::body::{Frame, SizeHint};
 /// the body with the last one.
 const MAX_PART_BYTES: usize = 16 << 10;
 
-/// Keeps `held` until a connection has taken the whole body, or is gone.
-pub(super) fn hold(response: Response, held: impl Send + Unpin + 'static) -> Response {
+/// Keeps `owned` until a connection has taken the whole body, or is gone.
+pub(super) fn keep_until_read(response: Response, owned: impl Send + Unpin + 'static) -> Response {
     response.map(|body| {
         let rest = Bytes::new();
-        Body::new(HeldBody {
+        Body::new(OwningBody {
             body,
             rest,
-            _held: held,
+            _owned: owned,
         })
     })
 }
 
-struct HeldBody<T> {
+struct OwningBody<T> {
     body: Body,
     /// What was read of the body and is not passed on.
     rest: Bytes,
-    _held: T,
+    _owned: T,
 }
 
-impl<T> HeldBody<T> {
+impl<T> OwningBody<T> {
     /// The next part. A copy, so that a part does not keep all of a large answer in memory.
     fn part(&mut self) -> Frame<Bytes> {
         let length = self.rest.len().min(MAX_PART_BYTES);
@@ -39,7 +39,7 @@ impl<T> HeldBody<T> {
     }
 }
 
-impl<T: Unpin> HttpBody for HeldBody<T> {
+impl<T: Unpin> HttpBody for OwningBody<T> {
     type Data = Bytes;
     type Error = Error;
 
@@ -85,14 +85,15 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_is_held_is_free_after_the_last_part() {
+    async fn what_is_owned_is_free_after_the_last_part() {
         let bytes: Vec<u8> = (0..=255).cycle().take(2 * MAX_PART_BYTES + 1).collect();
-        let held = Arc::new(());
-        let response = hold(Response::new(Body::from(bytes.clone())), Arc::clone(&held));
+        let owned = Arc::new(());
+        let response =
+            keep_until_read(Response::new(Body::from(bytes.clone())), Arc::clone(&owned));
         let mut body = response.into_body();
         let mut read = Vec::new();
         for length in [MAX_PART_BYTES, MAX_PART_BYTES, 1] {
-            assert_eq!(Arc::strong_count(&held), 2);
+            assert_eq!(Arc::strong_count(&owned), 2);
             let left = bytes.len() - read.len();
             assert_eq!(body.size_hint().exact(), u64::try_from(left).ok());
             assert!(!body.is_end_stream());
@@ -103,12 +104,12 @@ mod tests {
         assert_eq!(read, bytes);
         assert!(body.is_end_stream());
         drop(body);
-        assert_eq!(Arc::strong_count(&held), 1);
+        assert_eq!(Arc::strong_count(&owned), 1);
     }
 
     #[tokio::test]
     async fn an_empty_body_stays_empty() {
-        let mut body = hold(Response::new(Body::empty()), ()).into_body();
+        let mut body = keep_until_read(Response::new(Body::empty()), ()).into_body();
         assert!(body.is_end_stream());
         assert_eq!(body.size_hint().exact(), Some(0));
         assert!(body.frame().await.is_none());
