@@ -1,5 +1,6 @@
 //! Runs turn after turn until the model is done, a limit is reached, or the run is cancelled.
 
+use serde_json::Value;
 use telechir_protocol::{Content, UsageContent};
 use telechir_providers::{Conversation, Dialect, RequestOptions};
 use telechir_runtime::{RecordedConversation, SessionEvent};
@@ -24,6 +25,9 @@ pub struct AgentSettings {
     pub max_steps: u32,
     /// Name of the provider, which the recording has for a later [`Agent::resume`].
     pub provider: String,
+    /// What the session was started with, which the recording has for a later [`Agent::resume`]; opaque
+    /// here, and absent if it is not to be recorded.
+    pub session: Option<Value>,
     /// Values of environment variables, which recordings do not contain; nor the key.
     pub secrets: Vec<String>,
     /// When and how often a failed request is sent again.
@@ -42,6 +46,7 @@ impl AgentSettings {
             key,
             max_steps: 50,
             provider: String::new(),
+            session: None,
             secrets: Vec::new(),
             retry,
             http,
@@ -157,6 +162,7 @@ pub struct Agent {
     pub(crate) sender: RequestSender,
     pub(crate) max_steps: u32,
     provider: String,
+    started_with: Option<Value>,
     redactor: Redactor,
     cancel: Option<CancelSignal>,
 }
@@ -177,6 +183,7 @@ impl Agent {
             retry: rule,
             max_steps,
             provider,
+            session: started_with,
             secrets,
             ..
         } = settings;
@@ -191,6 +198,7 @@ impl Agent {
             sender,
             max_steps,
             provider,
+            started_with,
             redactor,
             cancel: None,
         })
@@ -215,7 +223,9 @@ impl Agent {
     ) -> Result<RunReport, AgentError> {
         let task = options.task.clone();
         let mut run = self.started(options, session)?;
-        run.record_start(&self.provider, session).await?;
+        let provider = self.provider.clone();
+        run.record_start(provider, self.started_with.clone(), session)
+            .await?;
         run.announce(&task, false, session);
         self.work(&mut run, session).await
     }

@@ -1,5 +1,6 @@
 //! One task in progress: its conversation, its limits and its recording.
 
+use serde_json::Value;
 use telechir_protocol::{
     ActionKind, AnsweredTurn, Content, ModelTurn, SafetyCheck, SafetySource, ToolCall, ToolResult,
     UsageContent,
@@ -66,15 +67,17 @@ impl<'a> TaskRun<'a> {
     /// Records what every request repeats, and the task.
     pub(crate) async fn record_start(
         &self,
-        provider: &str,
+        provider: String,
+        started_with: Option<Value>,
         session: &mut impl AgentSession,
     ) -> Result<(), AgentError> {
         let system = self.options.system.as_deref();
         let start = ConversationEntry::Start {
-            provider: provider.to_owned(),
+            provider,
             dialect: self.agent.sender.dialect.name().to_owned(),
             model: self.options.model.clone(),
             system: system.map(|system| self.redactor.text(system)),
+            session: started_with,
         };
         session.record(start).await?;
         let text = self.redactor.text(&self.options.task);

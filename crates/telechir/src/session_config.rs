@@ -1,5 +1,6 @@
 //! What a session is started with, as one JSON document, and whether a later call agrees with it.
 
+use std::fmt::{self, Display};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -56,6 +57,47 @@ impl GivenFlags {
         };
         flags.retain(|_, value| is_given(value));
         Ok(Self(flags))
+    }
+
+    /// The flags of a run for its recording, from which a later call resumes it; none if one of them
+    /// may have a secret in it.
+    pub(crate) fn for_recording(
+        devices: &DeviceArguments,
+        safety: &SafetyArguments,
+    ) -> Result<Option<Value>, CliError> {
+        let attach = &devices.page.attach;
+        if attach.shown_address() != attach.cdp {
+            return Ok(None);
+        }
+        let mut flags = Self::new(devices, safety, None)?.0;
+        // Both are named again.
+        flags.retain(|member, _| member != "record" && member != "run");
+        Ok(Some(Value::Object(flags)))
+    }
+
+    /// These flags and, for those not given, the ones that a recording has of its run.
+    pub(crate) fn with_recorded(mut self, recorded: &Value) -> Self {
+        for (member, value) in recorded.as_object().into_iter().flatten() {
+            let entry = self.0.entry(member.clone());
+            entry.or_insert_with(|| value.clone());
+        }
+        self
+    }
+
+    /// The flags as their commands read them.
+    pub(crate) fn read(&self) -> Result<(DeviceArguments, SafetyArguments), CliError> {
+        #[derive(Deserialize)]
+        struct Read {
+            #[serde(flatten)]
+            devices: DeviceArguments,
+            #[serde(flatten)]
+            safety: SafetyArguments,
+        }
+        let read = Read::deserialize(&Value::Object(self.0.clone()));
+        let read = read.map_err(|e| {
+            CliError::message(format!("failed to read the flags of the recording: {e}"))
+        })?;
+        Ok((read.devices, read.safety))
     }
 
     /// Sets a member of the configuration.
@@ -161,6 +203,14 @@ impl DeviceArguments {
             desktop, browser, cdp, tab, dedicated, shell, editor, workspace,
         ];
         flags.into_iter().flatten().collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// The flags as they are written on a command line.
+impl Display for GivenFlags {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let flags = self.0.iter().map(|(member, value)| as_flag(member, value));
+        f.write_str(&flags.collect::<Vec<_>>().join(" "))
     }
 }
 
@@ -282,6 +332,39 @@ mod tests {
             assert!(is_known, "{member}");
         }
         assert_eq!(given(&["--browser", "--cdp=ws://h/"]).0["cdp"], "ws://h/");
+    }
+
+    #[test]
+    fn a_recording_has_every_flag_but_its_own_and_addresses_with_secrets() {
+        let (devices, safety) = parsed(EVERY_FLAG);
+        let recorded = GivenFlags::for_recording(&devices, &safety).unwrap();
+        let mut expected = given(EVERY_FLAG).0;
+        expected.retain(|member, _| member != "record" && member != "run");
+        assert_eq!(recorded, Some(Value::Object(expected)));
+        for (address, is_recorded) in [
+            ("http://127.0.0.1:9222", true),
+            ("wss://h.example/?token=${TOKEN}", true),
+            ("wss://h.example/?token=0123456789", false),
+        ] {
+            let (devices, safety) = parsed(&["--browser", &format!("--cdp={address}")]);
+            let recorded = GivenFlags::for_recording(&devices, &safety).unwrap();
+            assert_eq!(recorded.is_some(), is_recorded, "{address}");
+        }
+    }
+
+    #[test]
+    fn given_flags_replace_recorded_ones() {
+        let (devices, safety) = parsed(&["--shell", "--workspace=/w", "--policy=/p.toml"]);
+        let recorded = GivenFlags::for_recording(&devices, &safety).unwrap();
+        let flags = given(&["--policy=look", "--record=/r"]).with_recorded(&recorded.unwrap());
+        let expected = given(&["--shell", "--workspace=/w", "--policy=look", "--record=/r"]);
+        assert_eq!(flags, expected);
+        let (devices, safety) = flags.read().unwrap();
+        let again = GivenFlags::new(&devices, &safety, None).unwrap();
+        assert_eq!(again, expected);
+        for flag in ["--shell=sandbox", "--workspace=/w", "--policy=look"] {
+            assert!(flags.to_string().contains(flag), "{flags}");
+        }
     }
 
     #[test]

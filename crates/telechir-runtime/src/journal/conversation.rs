@@ -24,6 +24,9 @@ pub enum ConversationEntry {
         model: String,
         /// Instructions before the conversation; absent if there were none.
         system: Option<String>,
+        /// What the session was started with, opaque here; absent if it is not known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session: Option<Value>,
     },
     /// A message to the model: the task, a later task, or a note about an interruption.
     Message {
@@ -51,6 +54,8 @@ pub struct RecordedConversation {
     pub model: String,
     /// Instructions before the conversation; absent if there were none.
     pub system: Option<String>,
+    /// What the session was started with, opaque here; absent if it is not known.
+    pub session: Option<Value>,
     /// The messages and responses, oldest first.
     pub entries: Vec<RecordedEntry>,
 }
@@ -140,6 +145,7 @@ fn add(
             dialect,
             model,
             system,
+            session,
         } => {
             let entries = Vec::new();
             *responses = 0;
@@ -148,6 +154,7 @@ fn add(
                 dialect,
                 model,
                 system,
+                session,
                 entries,
             });
             return Ok(());

@@ -14,7 +14,8 @@ pub(crate) struct ConversationArguments {
     #[arg(long, value_name = "FILE")]
     pub(crate) system_append: Option<PathBuf>,
     /// Continue the run RUN of the recording, also after kill -9: nothing is executed twice. With a
-    /// task, also after its end. Give the device flags again; provider and model are those of RUN.
+    /// task, also after its end. Provider and model are those of RUN and, unless a device flag is given,
+    /// so are the flags of devices and policy.
     #[arg(long, value_name = "RUN", requires = "record", conflicts_with_all = ["run", "system", "system_append"])]
     pub(crate) resume: Option<String>,
     /// Send only the newest N screenshots again with each request [default: 10 to 40, in batches].

@@ -1,5 +1,6 @@
 //! `run`: the agent loop. The model's last message goes to stdout, its progress to stderr.
 
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -22,11 +23,15 @@ use crate::progress::Progress;
 use crate::secrets::Secrets;
 use crate::service::{self, Service};
 use crate::session::{self, LiveSession, Stopped};
+use crate::session_config::GivenFlags;
 use crate::system_prompt::{Machine, ProgramNetwork, SystemTexts};
 
 pub(crate) async fn run(mut arguments: RunArguments) -> Result<ExitCode, CliError> {
-    check(&arguments)?;
+    check_texts(&arguments)?;
     let recorded = recorded(&mut arguments)?;
+    if arguments.devices.is_empty() {
+        take_recorded_flags(&mut arguments, recorded.as_ref())?;
+    }
     let model = ModelChoice::of(&arguments, recorded.as_ref())?;
     let texts = SystemTexts::read(&arguments.conversation)?;
     let policy = crate::policy::load(&arguments.safety)?;
@@ -79,13 +84,27 @@ pub(crate) async fn run(mut arguments: RunArguments) -> Result<ExitCode, CliErro
     }
 }
 
-/// Rejects flags that cannot work before anything starts.
-fn check(arguments: &RunArguments) -> Result<(), CliError> {
-    if arguments.devices.is_empty() {
-        return Err(CliError::usage(
-            "no device: give --desktop, --browser, --shell or --editor",
-        ));
-    }
+/// Completes the flags by those of the recorded run.
+fn take_recorded_flags(
+    arguments: &mut RunArguments,
+    recorded: Option<&RecordedConversation>,
+) -> Result<(), CliError> {
+    const NO_DEVICE: &str = "no device: give --desktop, --browser, --shell or --editor";
+    let recorded = recorded.ok_or_else(|| CliError::usage(NO_DEVICE))?;
+    let flags = recorded.session.as_ref().ok_or_else(|| {
+        CliError::usage(format!(
+            "{NO_DEVICE}; the recording does not have the run's own"
+        ))
+    })?;
+    let given = GivenFlags::new(&arguments.devices, &arguments.safety, None)?;
+    let flags = given.with_recorded(flags);
+    let _best_effort = writeln!(io::stderr(), "telechir: flags of the run: {flags}");
+    (arguments.devices, arguments.safety) = flags.read()?;
+    Ok(())
+}
+
+/// Rejects texts that cannot work before anything starts.
+fn check_texts(arguments: &RunArguments) -> Result<(), CliError> {
     let is_blank = |text: &Option<String>| text.as_ref().is_some_and(|text| text.trim().is_empty());
     if is_blank(&arguments.task) {
         return Err(CliError::usage(
@@ -167,6 +186,7 @@ impl ModelChoice {
         settings.base_url = Some(self.access.base_url.clone());
         settings.max_steps = arguments.max_steps;
         settings.provider = self.service.name.to_owned();
+        settings.session = GivenFlags::for_recording(&arguments.devices, &arguments.safety)?;
         let names = arguments.devices.page.secret_names();
         settings.secrets = Secrets::from_environment(names)?.values();
         Agent::new(settings).map_err(|error| {

@@ -12,7 +12,7 @@ use telechir_testkit::assert_eventually_blocking;
 use telechir_testkit::gate::{Component, require};
 
 use super::model::{Model, bash, message, responses};
-use super::{command, lines};
+use super::{KEY, command, lines};
 use crate::journal_kills::draw::Draw;
 use crate::journal_kills::number;
 use crate::telechir::{Ran, Telechir};
@@ -232,4 +232,43 @@ fn ctrl_c_message_how_long_the_command_had_run_and_the_run_continues() {
         .count();
     assert_eq!(started, 0, "{}", ran.stdout);
     telechir.assert_nothing_left();
+}
+
+#[test]
+fn a_run_is_resumed_with_the_flags_of_its_recording() {
+    require(Component::Sandbox);
+    let run = KilledRun::new();
+    let model_flags = ["--provider", "anthropic", "--model", "claude-opus-5-5"];
+    let mut first = vec!["Write the lines.", "--run", "r1", "--max-steps", "1"];
+    first.extend(model_flags);
+    let first = run.spawn(&first).wait_with_output().expect("it ends");
+    assert_eq!(first.status.code(), Some(1), "{first:?}");
+    assert_eq!(run.lines(), ["line-0"]);
+    let (recording, base_url) = (run.recording(), run.model.base_url());
+    let recording = recording.to_string_lossy();
+    let fixed = [
+        "run",
+        "--resume",
+        "r1",
+        "--record",
+        &recording,
+        "--base-url",
+        &base_url,
+    ];
+    let resume = |more: &[&str]| {
+        let mut command = run.telechir.command(&[&fixed, more].concat());
+        Ran::of(command.env(KEY.0, KEY.1), "")
+    };
+    // A flag that is given counts instead of the recorded one.
+    let strict = resume(&["--policy", "look", "--max-steps", "1"]);
+    assert_eq!(strict.code, Some(1), "{}", strict.stderr);
+    assert_eq!(run.lines(), ["line-0"], "{}", strict.stderr);
+    let ran = resume(&[]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert_eq!(run.lines(), ["line-0", "line-2", "line-3"]);
+    let shown = ran.stderr.lines().next().unwrap_or_default();
+    for flag in ["--shell", "--workspace=/", "--policy=/"] {
+        assert!(shown.contains(flag), "{flag} in {}", ran.stderr);
+    }
+    run.telechir.assert_nothing_left();
 }
