@@ -94,6 +94,7 @@ mod tests {
     use telechir_device::{Computer as _, Settle, Viewport};
     use telechir_process::{Identity, is_root};
     use telechir_protocol::Action;
+    use telechir_testkit::assert_eventually;
     use telechir_testkit::gate::{Component, require};
 
     use super::*;
@@ -131,7 +132,11 @@ mod tests {
             };
             assert!(browser.settle(settle).await.unwrap().is_settled());
             let (tab, page) = browser.front().await.unwrap();
-            let cast = screenshot(&browser.client, &browser.registry, &tab.session, size).await;
+            // A busy machine may miss the time for the first frame.
+            let cast = assert_eventually!(
+                screenshot(&browser.client, &browser.registry, &tab.session, size).await,
+                |cast| cast.is_some()
+            );
             let drawn = capture::capture(&page).await.unwrap();
             assert!(cast.unwrap() == drawn, "{width}x{height} at {scale}");
             browser.close().await.unwrap();

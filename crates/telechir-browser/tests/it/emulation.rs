@@ -88,6 +88,12 @@ fn assert_sees(who: &str, report: &Value, expected: &Value) {
     }
 }
 
+/// Whether a report has the members of `expected`.
+fn sees(report: &Value, expected: &Value) -> bool {
+    let mut members = expected.as_object().unwrap().iter();
+    members.all(|(name, value)| report[name] == *value)
+}
+
 /// What an emulated page, its frame and its worker must see.
 async fn all_see(browser: &mut Browser, expected: &Value) {
     seen_by_all(browser, expected, &[]).await;
@@ -113,10 +119,17 @@ async fn seen_by_all(browser: &mut Browser, expected: &Value, not_by_worker: &[&
     for name in not_by_worker {
         of_worker.as_object_mut().unwrap().shift_remove(*name);
     }
-    let frame = reported(browser, "ask(frames[0])").await;
-    assert_sees("the frame", &frame, &of_frame);
-    let worker = reported(browser, "askWorker()").await;
-    assert_sees("the worker", &worker, &of_worker);
+    // They have sessions of their own, which get the change at their own time.
+    assert_eventually!(
+        reported(browser, "ask(frames[0])").await,
+        |frame| sees(frame, &of_frame),
+        "the frame sees {of_frame}"
+    );
+    assert_eventually!(
+        reported(browser, "askWorker()").await,
+        |worker| sees(worker, &of_worker),
+        "the worker sees {of_worker}"
+    );
 }
 
 #[tokio::test]

@@ -70,7 +70,7 @@ const SHARE: [&str; 18] = [
     "use-slider",
 ];
 /// A page reports success within this time.
-const VERDICT: Duration = Duration::from_secs(3);
+const VERDICT: Duration = Duration::from_secs(15);
 
 /// Serves a file of the package.
 fn file(path: &str) -> Option<Answer> {

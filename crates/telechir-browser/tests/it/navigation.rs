@@ -291,7 +291,7 @@ async fn set_going(browser: &mut Browser, server: &Server, number: usize) {
 /// The settle parameters of a complete call.
 const CALL_SETTLE: Settle = Settle {
     quiet: Duration::from_millis(45),
-    ceiling: Duration::from_secs(5),
+    ceiling: Duration::from_secs(20),
 };
 
 #[tokio::test]
@@ -382,18 +382,14 @@ async fn settling_never_waits_forever_and_reports_the_reason() {
     go(&mut browser, &page(&format!("<script>{script}</script>")))
         .await
         .unwrap();
-    let settled = browser.settle(SETTLE).await.unwrap();
-    assert!(
-        settled.is_settled() && settled.waited < Duration::from_secs(4),
-        "{settled:?}"
-    );
+    assert_settles_soon(&mut browser).await;
 
     let spins = "<style>@keyframes spin { to { width: 300px } } i { display: block; height: 40px;\
                  width: 1px; background: red; animation: spin 1s infinite }</style><i></i>";
     go(&mut browser, &page(spins)).await.unwrap();
     let settle = Settle {
         quiet: Duration::from_millis(500),
-        ceiling: Duration::from_secs(3),
+        ceiling: Duration::from_secs(5),
     };
     let settled = browser.settle(settle).await.unwrap();
     assert_eq!(

@@ -51,7 +51,7 @@ async fn every_screenshot_shows_the_effect_of_the_previous_click() {
     go(&mut browser, &page(html)).await.unwrap();
     let settle = Settle {
         quiet: Duration::from_millis(45),
-        ceiling: Duration::from_secs(2),
+        ceiling: Duration::from_secs(20),
     };
     for n in 1..=30_u8 {
         perform(&mut browser, click(50, 50)).await.unwrap();

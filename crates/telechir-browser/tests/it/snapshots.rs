@@ -6,6 +6,7 @@ use telechir_device::{
     DeviceError, Effect, ElementMarks as _, MarkKind, ScreenRegion, ScreenTarget, Viewport,
 };
 use telechir_protocol::{Action, Button, ClickCount, Target};
+use telechir_testkit::assert_eventually;
 use telechir_testkit::page::ORDERS;
 use telechir_testkit::site::Site;
 
@@ -413,7 +414,9 @@ async fn snapshots_of_twenty_thousand_elements_are_bounded() {
         query: "button number 9999".to_owned(),
         tab: None,
     };
-    let found = text_of(&mut browser, found).await;
+    // A page is read for two seconds, which a busy machine may exceed.
+    let found = assert_eventually!(text_of(&mut browser, found.clone()).await, |found| found
+        .contains("\"Button number 9999\""));
     let far = perform(&mut browser, click_on(ref_of(&found, "Button number 9999")))
         .await
         .unwrap();
