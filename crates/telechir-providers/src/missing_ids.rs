@@ -1,4 +1,4 @@
-//! Gives ids to function calls that have none, and to their results. Most services require ids, and
+//! Gives ids to calls that have none or an empty one, and to their results. Most services require ids, and
 //! a call without one would vanish with its result.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
@@ -7,11 +7,11 @@ use telechir_protocol::{CallId, Content, Message};
 
 use crate::Report;
 use crate::duplicate_ids::is_own;
-use crate::history::turns::{answered_ids, pair_id, set_pair_id};
+use crate::history::turns::{answered_ids, call_id, is_result, pair_id, set_pair_id};
 
 const WHY: &str = "an id connects a call with its result";
 
-/// The messages with an id for each function call, and for each function result that answers one,
+/// The messages with an id for each call, and for each result that answers one,
 /// with a report of the new ids; `None` if nothing changes. A result without an id belongs to the
 /// first open call before it, of its name if it has one. Contents with raw JSON of the dialect `own`
 /// stay, because they are written back unchanged.
@@ -45,19 +45,29 @@ pub(crate) fn assign(messages: &[Message], own: &str) -> Option<(Vec<Message>, R
     Some((messages, ids.report))
 }
 
-/// The name of the function of a call or result that has no id; empty for a result that names none.
+/// The kind of tool of a call or result that has no id; empty for a result that names none.
+fn name_without_id(content: &Content) -> Option<&str> {
+    let has_id = pair_id(content).is_some_and(|id| !is_empty(id));
+    if has_id { None } else { tool_name(content) }
+}
+
+fn is_empty(id: &CallId) -> bool {
+    id.as_str().is_empty()
+}
+
 #[expect(
     clippy::wildcard_enum_match_arm,
-    reason = "every other call and result has an id"
+    reason = "no other content is a call or a result that has an id"
 )]
-fn name_without_id(content: &Content) -> Option<&str> {
-    match content {
-        Content::FunctionCall(call) if call.call_id.is_none() => Some(&call.name),
-        Content::FunctionResult(result) if result.call_id.is_none() => {
-            Some(result.name.as_deref().unwrap_or_default())
-        }
-        _ => None,
-    }
+fn tool_name(content: &Content) -> Option<&str> {
+    Some(match content {
+        Content::ComputerCall(_) | Content::ComputerResult(_) => "computer",
+        Content::ShellCall(_) | Content::ShellResult(_) => "shell",
+        Content::EditCall(_) | Content::EditResult(_) => "edit",
+        Content::FunctionCall(call) => &call.name,
+        Content::FunctionResult(result) => result.name.as_deref().unwrap_or_default(),
+        _ => return None,
+    })
 }
 
 #[derive(Default)]
@@ -78,19 +88,21 @@ struct Ids {
 
 impl Ids {
     fn content(&mut self, content: &mut Content, lacks_id: bool, location: impl Fn() -> String) {
-        if let Content::FunctionCall(call) = content {
-            let id = match &call.call_id {
+        let name = tool_name(content).filter(|_| !is_result(content));
+        if let Some(name) = name {
+            let name = name.to_owned();
+            let id = match call_id(content).filter(|id| !is_empty(id)) {
                 Some(id) => Some(id.clone()),
                 None => lacks_id.then(|| self.unused()),
             };
             let Some(id) = id.filter(|id| !self.answered.contains(id)) else {
                 return;
             };
-            let numbers = self.numbers.entry(call.name.clone()).or_default();
+            let numbers = self.numbers.entry(name).or_default();
             numbers.push_back(self.calls);
             self.open.insert(self.calls, id.clone());
             self.calls += 1;
-            if call.call_id.is_none() {
+            if lacks_id {
                 self.set(content, id, &location());
             }
         } else if lacks_id && let Some(id) = self.answered_call(content) {

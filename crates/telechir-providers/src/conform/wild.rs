@@ -12,6 +12,7 @@ use telechir_protocol::{Content, Message};
 
 use super::check::difference;
 use super::recognize::DocumentKind;
+use crate::history::turns;
 use crate::survival::{
     self, Change, ChangedDocument, Fault, Finding, FollowedTranslation, TranslationScope,
 };
@@ -290,15 +291,21 @@ struct Pairing {
 impl Pairing {
     fn of(messages: &[Message]) -> Self {
         let (mut calls, mut results) = (HashSet::new(), HashSet::new());
+        let (mut unnamed_calls, mut unnamed_results) = (0_usize, 0);
         for content in messages.iter().flat_map(|message| &message.contents) {
             if let Some(id) = call_id(content) {
                 calls.insert(id);
             } else if let Some(id) = result_id(content) {
                 results.insert(id);
+            } else if matches!(content, Content::FunctionCall(_)) {
+                unnamed_calls += 1;
+            } else if matches!(content, Content::FunctionResult(_)) {
+                unnamed_results += 1;
             }
         }
+        let unnamed = unnamed_calls.saturating_sub(unnamed_results);
         Self {
-            unanswered: calls.difference(&results).count(),
+            unanswered: calls.difference(&results).count() + unnamed,
             orphans: results.difference(&calls).count(),
         }
     }
@@ -317,29 +324,18 @@ impl Pairing {
     }
 }
 
-#[expect(clippy::wildcard_enum_match_arm, reason = "no other content is a call")]
+/// The id of a call, if it is not empty.
 fn call_id(content: &Content) -> Option<String> {
-    match content {
-        Content::ComputerCall(call) => Some(call.call_id.to_string()),
-        Content::ShellCall(call) => Some(call.call_id.to_string()),
-        Content::EditCall(call) => Some(call.call_id.to_string()),
-        Content::FunctionCall(call) => call.call_id.as_ref().map(ToString::to_string),
-        _ => None,
-    }
+    turns::call_id(content)
+        .map(ToString::to_string)
+        .filter(|id| !id.is_empty())
 }
 
-#[expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "no other content is a result"
-)]
+/// The id of a result, if it is not empty.
 fn result_id(content: &Content) -> Option<String> {
-    match content {
-        Content::ComputerResult(result) => Some(result.call_id.to_string()),
-        Content::ShellResult(result) => Some(result.call_id.to_string()),
-        Content::EditResult(result) => Some(result.call_id.to_string()),
-        Content::FunctionResult(result) => result.call_id.as_ref().map(ToString::to_string),
-        _ => None,
-    }
+    turns::result_id(content)
+        .map(ToString::to_string)
+        .filter(|id| !id.is_empty())
 }
 
 fn crash(panic: &(dyn Any + Send)) -> String {

@@ -164,7 +164,9 @@ impl Api {
         }
         let is_request = match self {
             Self::Agents => has("inputText") || has("sessionState"),
-            Self::Responses | Self::Interactions => has("input") && !is_item(members),
+            // A stored prompt may be all the input.
+            Self::Responses => (has("input") || has("prompt")) && !is_item(members),
+            Self::Interactions => has("input") && !is_item(members),
             _ => has(self.messages_member()),
         };
         match is_request {

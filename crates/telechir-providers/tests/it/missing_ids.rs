@@ -66,3 +66,25 @@ fn a_result_without_an_id_answers_the_first_open_call_of_its_function() {
         .filter(|loss| loss.what == "the absence of a call id");
     assert_eq!(ids.count(), 2, "{report:?}");
 }
+
+#[test]
+fn an_empty_id_is_none() {
+    let document = json!({"messages": [
+        {"role": "user", "content": "q"},
+        {"role": "assistant", "content": null, "tool_calls": [
+            {"id": "", "type": "function", "function": {"name": "f", "arguments": "{}"}},
+        ]},
+        {"role": "tool", "tool_call_id": "", "content": "of f"},
+    ]});
+    let (history, _) = Dialect::Functions
+        .decode_history(document.to_string())
+        .unwrap();
+    for to in [Dialect::AnthropicMessages, Dialect::GoogleInteractions] {
+        let (written, _) = to.encode_history(&history).unwrap();
+        let text = written.to_string();
+        assert!(
+            text.contains("of f") && !text.contains("\"\""),
+            "{to}: {text}"
+        );
+    }
+}

@@ -46,7 +46,7 @@ fn losses(dialect: Dialect) -> Losses {
     losses
 }
 
-const CONVERSE: [(&str, &str); 6] = [
+const CONVERSE: [(&str, &str); 7] = [
     (
         "[].toolUse.input",
         "an input that is not an object is encoded in `arguments`",
@@ -70,6 +70,10 @@ const CONVERSE: [(&str, &str); 6] = [
     (
         "[user].content[].toolResult.status",
         "an absent status means success",
+    ),
+    (
+        "[user].content[].toolResult.content[]",
+        "a failed result contains only text",
     ),
 ];
 

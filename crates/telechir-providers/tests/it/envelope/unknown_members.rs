@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use telechir_providers::{Dialect, Loss, StreamTranslation, TranslationOptions};
 
-use super::translate;
+use super::{is_reported, translate};
 
 /// Whether the translation to every other dialect has the text, or an entry names one of `names`.
 fn check(from: Dialect, document: &Value, text: &str, names: &[&str]) {
@@ -177,4 +177,15 @@ fn members_of_events_that_the_response_lacks_are_reported() {
         assert_eq!(named.len(), 1, "{to}: {losses:?}");
         assert_eq!(named[0].what, "`ebb`");
     }
+}
+
+#[test]
+fn a_request_of_a_stored_prompt_alone_is_a_request() {
+    let request = json!({"model": "gpt-5.4", "max_output_tokens": 90, "prompt": {"id": "pmpt_7", "version": "2"}});
+    let (from, to) = (Dialect::OpenaiResponses, Dialect::AnthropicMessages);
+    let translated = translate(from, to, &request);
+    assert_eq!(translated.document["max_tokens"], 90);
+    assert_eq!(translated.document["messages"], json!([]));
+    let losses = &translated.report.losses;
+    assert!(is_reported(losses, "/prompt"), "{losses:?}");
 }
