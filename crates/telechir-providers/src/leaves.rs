@@ -237,10 +237,8 @@ pub(crate) fn is_said_by_text(name: &str, value: &Value, result: &Map<String, Va
 
 /// A text, or the text of the first part of a list.
 fn first_text(value: &Value) -> Option<&str> {
-    match value {
-        Value::Array(parts) => parts.first()?.get("text")?.as_str(),
-        text => text.as_str(),
-    }
+    let parts = value.as_array();
+    parts.map_or(value.as_str(), |parts| parts.first()?.get("text")?.as_str())
 }
 
 /// Whether this is an object with a type. A text without characters says nothing, nor does a message
