@@ -11,10 +11,9 @@ const NEUTRAL: [&str; 25] = [
 ];
 
 /// All other builtins of bash: they write variables, define names, load code, or run a command in
-/// the shell itself. `jobs`, `printf` and `type` do so with some arguments only.
-const CHANGING: [&str; 33] = [
+/// the shell itself. `jobs`, `printf`, `test`, `[` and `type` do so with some arguments only.
+const CHANGING: [&str; 31] = [
     ".",
-    "[",
     "alias",
     "bind",
     "builtin",
@@ -41,7 +40,6 @@ const CHANGING: [&str; 33] = [
     "set",
     "shopt",
     "source",
-    "test",
     "trap",
     "typeset",
     "unalias",
@@ -56,14 +54,24 @@ pub(crate) fn taints(command: &SimpleCommand) -> bool {
     match name.as_str() {
         // `jobs -x` runs the rest as a command of this shell, also joined: `jobs -lx`.
         "jobs" => words.iter().any(|word| has_letter(word, 'x')),
-        // `printf -v` and `printf %n` write variables, and run what stands in their subscripts.
-        "printf" => {
-            let mut words = words.iter();
-            words.any(|word| word.starts_with("-v") || counts_into_variable(word))
-        }
+        "printf" | "test" | "[" => uses_variable(name, words.iter()),
         "type" => false,
         "unset" => true,
         name => CHANGING.contains(&name) && !NEUTRAL.contains(&name),
+    }
+}
+
+/// Whether a builtin that prints or tests reads or writes the variable that one of these words
+/// names: bash runs the commands in a subscript, also in a quoted one, as in
+/// `test -v 'a[$(make)]'`.
+pub(crate) fn uses_variable<'a>(
+    builtin: &str,
+    mut words: impl Iterator<Item = &'a String>,
+) -> bool {
+    match builtin {
+        "printf" => words.any(|word| word.starts_with("-v") || counts_into_variable(word)),
+        "test" | "[" => words.any(|word| word == "-v" || word == "-R"),
+        _ => false,
     }
 }
 
@@ -92,7 +100,7 @@ mod tests {
             .output()
             .unwrap();
         let listed = String::from_utf8(listed.stdout).unwrap();
-        let special = ["jobs", "printf", "type", "unset"];
+        let special = ["[", "jobs", "printf", "test", "type", "unset"];
         let missing: Vec<&str> = listed
             .lines()
             .filter(|name| {
@@ -111,6 +119,9 @@ mod tests {
             "printf -v PATH x",
             "printf -vPATH x",
             "printf a%n PATH",
+            "test -v a[$(x)]",
+            "[ ! -v a[$(x)] ]",
+            "test -R a",
             "compgen -C x",
             "complete -C x ls",
             "mapfile -C x a",
@@ -126,6 +137,8 @@ mod tests {
             "jobs",
             "jobs -l",
             "printf %s x",
+            "test -e a -a x -nt y",
+            "[ -n -v1 ]",
             "type -a ls",
             "cd x",
             "make -x",

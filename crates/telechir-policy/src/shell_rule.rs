@@ -4,6 +4,7 @@ use telechir_protocol::{Chord, ShellAction};
 
 use crate::rule::{MatchCertainty, Matcher, Polarity, RuleReason};
 use crate::safe_list::is_safe;
+use crate::shell_change::uses_variable;
 use crate::shell_options::{begins_with_options_between, has_any, has_only};
 use crate::{ShellReach, SimpleCommand, Verdict};
 
@@ -75,7 +76,8 @@ impl Matcher for ShellMatch {
 }
 
 impl ShellMatch {
-    /// Whether a command begins with these words and has only these options.
+    /// Whether a command begins with these words and has only these options. Words by which a
+    /// builtin evaluates others count only if the rule has them.
     fn permits(&self, command: &SimpleCommand) -> bool {
         let words = self.words.as_deref().unwrap_or_default();
         let begins = words.len() <= command.words.len()
@@ -84,11 +86,12 @@ impl ShellMatch {
                 .zip(&command.words)
                 .all(|(one_of, word)| one_of.contains(word));
         let rest = command.words.get(words.len()..).unwrap_or_default();
+        let options = self.options.as_ref();
+        let is_listed = |word: &&String| options.is_some_and(|listed| listed.contains(word));
+        let program = command.words.first().map_or("", String::as_str);
         begins
-            && self
-                .options
-                .as_ref()
-                .is_none_or(|listed| has_only(listed, rest))
+            && options.is_none_or(|listed| has_only(listed, rest))
+            && !uses_variable(program, rest.iter().filter(|word| !is_listed(word)))
     }
 
     /// Whether a command begins with these words and has one of these options. The path of a
@@ -291,6 +294,41 @@ mod tests {
         for command in ["env gitk", "echo git push", "python3 digit.py"] {
             let found = check(&["git", "push"], command, Polarity::Restricts, false);
             assert_eq!(found, MatchCertainty::No, "{command}");
+        }
+    }
+
+    #[test]
+    fn a_builtin_that_evaluates_its_words_needs_a_rule_that_says_so() {
+        let check = |rule: &[&str], options: Option<&[&str]>, command: &str| {
+            let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+            let rule = ShellMatch {
+                words: Some(rule.iter().map(|word| vec![(*word).to_owned()]).collect()),
+                options: options.map(owned),
+                ..ShellMatch::default()
+            };
+            rule.permits(&SimpleCommand {
+                words: command.split(' ').map(str::to_owned).collect(),
+                redirections: Vec::new(),
+            })
+        };
+        for (rule, options, command) in [
+            (&["printf"][..], None, "printf -v a x"),
+            (&["printf"], None, "printf %n a"),
+            (&["printf"], Some(&[][..]), "printf %n a"),
+            (&["printf"], Some(&["-v"]), "printf -va x"),
+            (&["test"], None, "test -v a"),
+            (&["["], None, "[ ! -v a ]"),
+        ] {
+            assert!(!check(rule, options, command), "{rule:?}: {command}");
+        }
+        for (rule, options, command) in [
+            (&["printf"][..], None, "printf %s -x"),
+            (&["printf"], Some(&["-v"][..]), "printf -v a x"),
+            (&["printf", "-v"], None, "printf -v a x"),
+            (&["test"], None, "test -e v"),
+            (&["make"], None, "make -v %n"),
+        ] {
+            assert!(check(rule, options, command), "{rule:?}: {command}");
         }
     }
 

@@ -93,9 +93,45 @@ fn commands_are_judged_as_each_policy_promises() {
         ("echo a > b", true, ["denied", "asks", "asks", "runs"]),
         ("make $(nproc)", true, ["denied", "asks", "asks", "runs"]),
         ("rm -r src", false, ["denied", "asks", "denied", "asks"]),
+        ("printf %s x", true, ["runs"; 4]),
+        ("test -e a && cat a", true, ["runs", "runs", "asks", "runs"]),
     ] {
         let found = POLICIES.map(|policy| command(policy, line, is_sandboxed));
         assert_eq!(found, expected, "{line}");
+    }
+}
+
+#[test]
+fn a_builtin_that_evaluates_its_words_does_not_count_as_reading() {
+    for line in [
+        "printf -v 'a[$(rm -rf src)]' x",
+        "printf '-va[$(rm -rf src)]' x",
+        "printf -- -v x",
+        "printf %n PATH",
+        "printf '%-5hhn' 'a[$(rm -rf src)]'",
+        "test -v 'a[$(rm -rf src)]'",
+        "test ! -v 'a[$(rm -rf src)]'",
+        "test x -a -v 'a[$(rm -rf src)]'",
+        "test -R 'a[$(rm -rf src)]'",
+        "[ -v 'a[$(rm -rf src)]' ]",
+        "[[ -v 'a[$(rm -rf src)]' ]]",
+        "[[ 'a[$(rm -rf src)]' -eq 0 ]]",
+        "(( a[$(rm -rf src)] ))",
+        "read 'a[$(rm -rf src)]' < file",
+        "unset 'a[$(rm -rf src)]'",
+        "declare 'a[$(rm -rf src)]=x'",
+        "typeset 'a[$(rm -rf src)]=x'",
+        "export 'a[$(rm -rf src)]=x'",
+        "readonly 'a[$(rm -rf src)]=x'",
+        "let 'a[$(rm -rf src)]'",
+        "mapfile -C 'rm -rf src' -c 1 a",
+        "getopts x 'a[$(rm -rf src)]'",
+        "wait -n -p 'a[$(rm -rf src)]'",
+        "echo ${a[$(rm -rf src)]}",
+        "a[$(rm -rf src)]=x ls",
+    ] {
+        let found = POLICIES.map(|policy| command(policy, line, true));
+        assert_eq!(found, ["denied", "asks", "asks", "runs"], "{line}");
     }
 }
 
