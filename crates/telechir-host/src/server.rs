@@ -254,6 +254,8 @@ impl SessionHost {
             Some(session) => session.close().await,
             None => Ok(()),
         };
+        // While the name is ours: the next session with it may have a token at once.
+        shared.status.revoke_tokens();
         paths.release(lock)?;
         self.report_closed(&end, closed.as_ref().err()).await;
         connections.close().await;

@@ -25,8 +25,10 @@ const PREFIX: &str = "tch";
 const SECRET_BYTES: usize = 32;
 /// Maximum length of a name in bytes.
 const MAX_NAME_BYTES: usize = 64;
-/// Maximum length of the file in bytes: several thousand tokens.
-const MAX_FILE_BYTES: u64 = 1 << 20;
+/// Maximum length of the file in bytes: several thousand tokens. A longer one is only made shorter.
+const MAX_FILE_BYTES: usize = 1 << 20;
+/// Maximum length of a file whose tokens are listed or revoked.
+const MAX_LISTED_BYTES: usize = 64 << 20;
 /// Digits of a hash by which a token is listed and revoked.
 const ID_DIGITS: usize = 12;
 
@@ -182,7 +184,12 @@ impl TokenFile {
     /// # Errors
     /// When the file is not private, or not one of tokens.
     pub fn list(&self) -> Result<Vec<TokenRecord>, TokenError> {
-        let document = self.read().map_err(|e| self.failed("read", &e))?;
+        self.list_within(MAX_LISTED_BYTES)
+    }
+
+    fn list_within(&self, max_bytes: usize) -> Result<Vec<TokenRecord>, TokenError> {
+        let read = self.read(max_bytes);
+        let (document, _) = read.map_err(|e| self.failed("read", &e))?;
         Ok(document.tokens)
     }
 
@@ -190,13 +197,13 @@ impl TokenFile {
     /// a hash is the same.
     ///
     /// # Errors
-    /// Like [`Self::list`].
+    /// Like [`Self::list`], and when the file is longer than 1 MiB.
     pub fn find(&self, token: &BearerToken) -> Result<Option<TokenRecord>, TokenError> {
         let hash = token.hash();
         let now = now();
         let mut found = None;
         for record in self
-            .list()?
+            .list_within(MAX_FILE_BYTES)?
             .into_iter()
             .filter(|record| record.is_accepted(now))
         {
@@ -211,12 +218,13 @@ impl TokenFile {
     /// Creates a token. It is returned once and not stored.
     ///
     /// # Errors
-    /// When the name is not valid, or the file cannot be written.
+    /// When the name is not valid, or the file cannot be written or has no room.
     pub fn create(&self, role: Role, name: &str) -> Result<(TokenRecord, BearerToken), TokenError> {
         self.create_with(role, name, TokenOptions::default())
     }
 
-    /// Like [`Self::create`], for a time or a session. Removes tokens that have expired.
+    /// Like [`Self::create`], for a time or a session. Removes tokens that have expired, and those
+    /// that were for the same session: it has one token.
     ///
     /// # Errors
     /// Like [`Self::create`].
@@ -234,10 +242,13 @@ impl TokenFile {
             );
             return Err(self.failed("create", &io::Error::other(problem)));
         }
-        let created = new_token(role, name, options).map_err(|e| self.failed("create", &e))?;
+        let created =
+            new_token(role, name, options, now()).map_err(|e| self.failed("create", &e))?;
         let added = created.0.clone();
         self.change(|tokens| {
-            tokens.retain(|record| record.is_accepted(added.created));
+            let is_replaced =
+                |old: &TokenRecord| added.session.is_some() && old.session == added.session;
+            tokens.retain(|old| old.is_accepted(added.created) && !is_replaced(old));
             tokens.push(added);
         })
         .map_err(|e| self.failed("write", &e))?;
@@ -267,7 +278,7 @@ impl TokenFile {
                 expires_in,
                 session,
             };
-            let created = new_token(old.role, &old.name, options);
+            let created = new_token(old.role, &old.name, options, now);
             if let Ok((record, _)) = &created {
                 let end = now.saturating_add(grace.as_secs());
                 old.expires = Some(old.expires.map_or(end, |expires| expires.min(end)));
@@ -290,6 +301,20 @@ impl TokenFile {
             return Ok(());
         }
         self.change(|tokens| tokens.retain(|record| !is_of_session(record)))
+            .map_err(|e| self.failed("write", &e))
+    }
+
+    /// Revokes the tokens of sessions that are not open any more.
+    ///
+    /// # Errors
+    /// When the file cannot be read or written.
+    pub fn retain_sessions(&self, is_open: impl Fn(&str) -> bool) -> Result<(), TokenError> {
+        let is_gone =
+            |record: &TokenRecord| record.session.as_deref().is_some_and(|name| !is_open(name));
+        if !self.list()?.iter().any(is_gone) {
+            return Ok(());
+        }
+        self.change(|tokens| tokens.retain(|record| !is_gone(record)))
             .map_err(|e| self.failed("write", &e))
     }
 
@@ -316,21 +341,23 @@ impl TokenFile {
         }
     }
 
-    fn read(&self) -> io::Result<Document> {
+    /// The file's contents and length in bytes.
+    fn read(&self, max_bytes: usize) -> io::Result<(Document, usize)> {
         let Some(file) = user_file::open(&self.path, Forbidden::All)? else {
-            return Ok(Document::default());
+            return Ok((Document::default(), 0));
         };
         let mut text = Vec::new();
-        file.take(MAX_FILE_BYTES + 1).read_to_end(&mut text)?;
-        if u64::try_from(text.len()).is_ok_and(|length| length > MAX_FILE_BYTES) {
+        file.take(max_bytes as u64 + 1).read_to_end(&mut text)?;
+        if text.len() > max_bytes {
             return Err(io::Error::other(format!(
-                "it is longer than {MAX_FILE_BYTES} bytes; revoke unused tokens"
+                "it is longer than {max_bytes} bytes; revoke unused tokens"
             )));
         }
-        Ok(serde_json::from_slice(&text)?)
+        Ok((serde_json::from_slice(&text)?, text.len()))
     }
 
-    /// Changes the file as one step, beside other processes that do the same.
+    /// Changes the file as one step, beside other processes that do the same. It becomes no longer
+    /// than what is read for each request.
     fn change(&self, change: impl FnOnce(&mut Vec<TokenRecord>)) -> io::Result<()> {
         let folder = self
             .path
@@ -351,12 +378,18 @@ impl TokenFile {
             .mode(0o600)
             .open(lock)?;
         flock(&lock, FlockOperation::LockExclusive)?;
-        let mut document = self.read()?;
+        let (mut document, length) = self.read(MAX_LISTED_BYTES)?;
         change(&mut document.tokens);
+        let mut text = serde_json::to_vec_pretty(&document)?;
+        text.push(b'\n');
+        if text.len() > MAX_FILE_BYTES && text.len() >= length {
+            return Err(io::Error::other(format!(
+                "it would be longer than {MAX_FILE_BYTES} bytes; revoke unused tokens"
+            )));
+        }
         // Temporary files have mode 0600.
         let mut file = tempfile::NamedTempFile::new_in(folder)?;
-        serde_json::to_writer_pretty(&mut file, &document)?;
-        file.write_all(b"\n")?;
+        file.write_all(&text)?;
         file.as_file().sync_all()?;
         file.persist(&self.path)?;
         File::open(folder)?.sync_all()
@@ -367,6 +400,7 @@ fn new_token(
     role: Role,
     name: &str,
     options: TokenOptions,
+    created: u64,
 ) -> io::Result<(TokenRecord, BearerToken)> {
     let mut secret = [0; SECRET_BYTES];
     let read = File::open("/dev/urandom").and_then(|mut random| random.read_exact(&mut secret));
@@ -374,7 +408,6 @@ fn new_token(
     let secret = URL_SAFE_NO_PAD.encode(secret);
     let token = BearerToken::new(format!("{PREFIX}_{role}_{secret}"));
     let hash = token.hash().to_hex().to_string();
-    let created = now();
     let expires = options.expires_in;
     let record = TokenRecord {
         id: hash.chars().take(ID_DIGITS).collect(),
@@ -470,21 +503,111 @@ mod tests {
         assert_eq!(file.rotate(&new.id, hour, None).unwrap(), None);
     }
 
+    fn of_session(file: &TokenFile, session: &str) -> (TokenRecord, BearerToken) {
+        let options = TokenOptions {
+            expires_in: None,
+            session: Some(session.to_owned()),
+        };
+        file.create_with(Role::Agent, "a", options).unwrap()
+    }
+
+    #[test]
+    fn the_token_of_a_session_replaces_its_earlier_one() {
+        let (_folder, file) = file();
+        let (own, _) = file.create(Role::Agent, "a").unwrap();
+        let (other, _) = of_session(&file, "other");
+        let (_, first) = of_session(&file, "one");
+        let (second, token) = of_session(&file, "one");
+        assert_eq!(file.find(&first).unwrap(), None);
+        assert_eq!(file.find(&token).unwrap(), Some(second.clone()));
+        assert_eq!(file.list().unwrap(), [own, other, second]);
+    }
+
     #[test]
     fn the_tokens_of_a_session_are_revoked_together() {
         let (_folder, file) = file();
-        let of = |session: &str| {
-            let options = TokenOptions {
-                expires_in: None,
-                session: Some(session.to_owned()),
-            };
-            file.create_with(Role::Agent, "a", options).unwrap().0
-        };
-        let (_, other) = (of("one"), of("other"));
-        of("one");
+        let (one, _) = of_session(&file, "one");
+        let (other, _) = of_session(&file, "other");
+        // Two, as long as the old one is accepted.
+        let hour = Duration::from_secs(3600);
+        file.rotate(&one.id, hour, None).unwrap().unwrap();
+        assert_eq!(file.list().unwrap().len(), 3);
         file.revoke_session("one").unwrap();
         file.revoke_session("none").unwrap();
         assert_eq!(file.list().unwrap(), [other]);
+    }
+
+    #[test]
+    fn the_tokens_of_sessions_that_are_gone_are_revoked() {
+        let (_folder, file) = file();
+        let (own, _) = file.create(Role::Agent, "a").unwrap();
+        let (open, _) = of_session(&file, "open");
+        of_session(&file, "gone");
+        file.retain_sessions(|session| session == "open").unwrap();
+        assert_eq!(file.list().unwrap(), [own, open]);
+    }
+
+    /// Writes records of sessions, which take about this many bytes in the file.
+    fn fill(file: &TokenFile, bytes: usize) -> Vec<TokenRecord> {
+        let (first, _) = of_session(file, "0");
+        let tokens = vec![first.clone(); 100];
+        let record_bytes = serde_json::to_vec_pretty(&Document { tokens })
+            .unwrap()
+            .len()
+            / 100;
+        let tokens: Vec<_> = (0..=bytes / record_bytes)
+            .map(|number| TokenRecord {
+                id: format!("{number:012}"),
+                session: Some(number.to_string()),
+                ..first.clone()
+            })
+            .collect();
+        let document = Document { tokens };
+        fs::write(file.path(), serde_json::to_vec_pretty(&document).unwrap()).unwrap();
+        document.tokens
+    }
+
+    #[test]
+    fn no_token_makes_the_file_too_long_for_the_others() {
+        let (_folder, file) = file();
+        let filled = fill(&file, MAX_FILE_BYTES * 9 / 10).len();
+        let (_, operator) = file.create(Role::Operator, "me").unwrap();
+        let mut added = 0;
+        let refused = loop {
+            let options = TokenOptions {
+                expires_in: None,
+                session: Some(format!("{}-{added}", "x".repeat(10_000))),
+            };
+            match file.create_with(Role::Agent, "a", options) {
+                Ok(_) => added += 1,
+                Err(refused) => break refused.to_string(),
+            }
+            assert!(added < 20, "the file stays short");
+        };
+        assert!(added > 0, "there was room");
+        assert!(refused.contains("revoke unused tokens"), "{refused}");
+        assert_eq!(file.list().unwrap().len(), filled + 1 + added);
+        assert!(file.find(&operator).unwrap().is_some());
+        file.retain_sessions(|_| false).unwrap();
+        assert!(file.find(&operator).unwrap().is_some());
+        of_session(&file, "there is room again");
+    }
+
+    #[test]
+    fn tokens_of_a_file_that_is_too_long_can_be_listed_and_revoked() {
+        let (_folder, file) = file();
+        let filled = fill(&file, MAX_FILE_BYTES * 11 / 10);
+        let token = BearerToken::new("tch_agent_x");
+        let refused = file.find(&token).unwrap_err().to_string();
+        assert!(refused.contains("revoke unused tokens"), "{refused}");
+        assert!(file.create(Role::Operator, "me").is_err());
+        assert_eq!(file.list().unwrap().len(), filled.len());
+        assert!(file.revoke(&filled[1].id).unwrap(), "also while it is long");
+        file.revoke_session("0").unwrap();
+        file.retain_sessions(|session| session.len() < 3).unwrap();
+        assert_eq!(file.list().unwrap().len(), 98);
+        assert_eq!(file.find(&token).unwrap(), None);
+        file.create(Role::Operator, "me").unwrap();
     }
 
     #[test]

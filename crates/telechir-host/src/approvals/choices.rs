@@ -19,8 +19,10 @@ use crate::user_file::{self, Forbidden};
 const VERSION: u32 = 1;
 /// Maximum number of choices in a file.
 const MAX_CHOICES: usize = 1024;
-/// Maximum length of a file in bytes.
-const MAX_BYTES: u64 = 1 << 20;
+/// Maximum length of a file in bytes. A longer one is only made shorter.
+const MAX_BYTES: usize = 1 << 20;
+/// Maximum length of a file whose choices are listed or revoked.
+const MAX_LISTED_BYTES: usize = 64 << 20;
 
 /// What was chosen for calls of a shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -90,7 +92,7 @@ impl ChoiceFile {
     /// # Errors
     /// With a sentence that names the file, if it is invalid or others can write to it.
     pub fn choices(&self) -> Result<Vec<StandingChoice>, String> {
-        Ok(self.read()?.choices)
+        Ok(self.read(MAX_LISTED_BYTES)?.0.choices)
     }
 
     /// Adds a choice, which replaces one for the same calls. Returns its number.
@@ -146,13 +148,14 @@ impl ChoiceFile {
     /// The choice for a question in a session with these devices. A denial wins.
     ///
     /// # Errors
-    /// With a sentence that names the file, if it is invalid or others can write to it.
+    /// With a sentence that names the file, if it is invalid or longer than 1 MiB, or others can write
+    /// to it.
     pub(super) fn find(
         &self,
         question: &Question,
         devices: &str,
     ) -> Result<Option<StandingChoice>, String> {
-        let choices = self.choices()?;
+        let choices = self.read(MAX_BYTES)?.0.choices;
         let denies = |choice: &&StandingChoice| {
             choice.decision == StandingDecision::Deny && question.contained.contain(&choice.shape)
         };
@@ -174,29 +177,30 @@ impl ChoiceFile {
         )
     }
 
-    fn read(&self) -> Result<Contents, String> {
-        let text = match self.read_text() {
-            Ok(None) => return Ok(Contents::default()),
+    /// The contents and their length in bytes.
+    fn read(&self, max_bytes: usize) -> Result<(Contents, usize), String> {
+        let text = match self.read_text(max_bytes) {
+            Ok(None) => return Ok((Contents::default(), 0)),
             Ok(Some(text)) => text,
             Err(error) => return Err(self.problem(error)),
         };
         let contents: Contents = serde_json::from_str(&text).map_err(|e| self.problem(e))?;
         match contents.version {
-            VERSION => Ok(contents),
+            VERSION => Ok((contents, text.len())),
             other => Err(self.problem(format_args!("expected version {VERSION}, found {other}"))),
         }
     }
 
     /// The text of the file; none if it is missing.
-    fn read_text(&self) -> io::Result<Option<String>> {
+    fn read_text(&self, max_bytes: usize) -> io::Result<Option<String>> {
         let Some(file) = user_file::open(&self.path, Forbidden::Write)? else {
             return Ok(None);
         };
         let mut text = String::new();
-        file.take(MAX_BYTES + 1).read_to_string(&mut text)?;
-        match text.len() as u64 > MAX_BYTES {
+        file.take(max_bytes as u64 + 1).read_to_string(&mut text)?;
+        match text.len() > max_bytes {
             true => Err(io::Error::other(format!(
-                "it has more than {MAX_BYTES} bytes"
+                "it has more than {max_bytes} bytes; revoke some choices with `telechir approvals revoke`"
             ))),
             false => Ok(Some(text)),
         }
@@ -208,9 +212,16 @@ impl ChoiceFile {
         change: impl FnOnce(&mut Contents) -> Result<T, String>,
     ) -> Result<T, String> {
         let _lock = self.lock().map_err(|e| self.problem(e))?;
-        let mut contents = self.read()?;
+        let (mut contents, length) = self.read(MAX_LISTED_BYTES)?;
         let changed = change(&mut contents).map_err(|e| self.problem(e))?;
-        self.write(&contents).map_err(|e| self.problem(e))?;
+        let text = serde_json::to_vec_pretty(&contents).map_err(|e| self.problem(e))?;
+        if text.len() > MAX_BYTES && text.len() >= length {
+            return Err(self.problem(format_args!(
+                "with this choice it would have more than {MAX_BYTES} bytes; revoke some with \
+                 `telechir approvals revoke`"
+            )));
+        }
+        self.write(&text).map_err(|e| self.problem(e))?;
         Ok(changed)
     }
 
@@ -230,14 +241,14 @@ impl ChoiceFile {
     }
 
     /// Replaces the file as a whole.
-    fn write(&self, contents: &Contents) -> io::Result<()> {
+    fn write(&self, text: &[u8]) -> io::Result<()> {
         let new = self.path.with_extension("new");
         match fs::remove_file(&new) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
         let mut file = make_private_file(&new)?;
-        file.write_all(&serde_json::to_vec_pretty(contents)?)?;
+        file.write_all(text)?;
         file.sync_all()?;
         fs::rename(&new, &self.path)?;
         match self.path.parent() {
@@ -396,6 +407,48 @@ mod tests {
             chmod(path, before);
         }
         assert_eq!(file.choices().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn no_choice_makes_the_file_too_long_for_the_others() {
+        let (file, _folder) = file();
+        let add = |command: &str| {
+            let shape = ApprovalShape {
+                parts: vec![command.to_owned()],
+                ..shape("make")
+            };
+            file.add(StandingDecision::Deny, shape, DEVICES, "me")
+        };
+        assert_eq!(add("rm a"), Ok(1));
+        assert_eq!(add(&"x".repeat(MAX_BYTES / 2)), Ok(2));
+        let refused = add(&"y".repeat(MAX_BYTES / 2)).unwrap_err();
+        assert!(refused.contains("approvals revoke"), "{refused}");
+        let denied = Some(StandingDecision::Deny);
+        assert_eq!(found(&file, &question("c1", "rm a")), denied);
+        assert_eq!(file.choices().unwrap().len(), 2);
+        assert_eq!(file.revoke(2), Ok(true));
+        assert_eq!(add(&"y".repeat(MAX_BYTES / 2)), Ok(3));
+    }
+
+    #[test]
+    fn choices_of_a_file_that_is_too_long_can_be_revoked() {
+        let (file, _folder) = file();
+        for command in ["rm a", "rm b", "rm c"] {
+            file.add(StandingDecision::Deny, shape(command), DEVICES, "me")
+                .unwrap();
+        }
+        let text = fs::read_to_string(file.path()).unwrap();
+        for command in ["rm b", "rm c"] {
+            assert!(text.contains(command), "{text}");
+        }
+        let long = |command| format!("{command}{}", "x".repeat(MAX_BYTES));
+        let text = text.replace("rm b", &long("rm b"));
+        fs::write(file.path(), text.replace("rm c", &long("rm c"))).unwrap();
+        assert!(file.find(&question("c1", "rm a"), DEVICES).is_err());
+        assert_eq!(file.revoke(2), Ok(true), "also while it is long");
+        assert_eq!(file.revoke(3), Ok(true));
+        let denied = Some(StandingDecision::Deny);
+        assert_eq!(found(&file, &question("c2", "rm a")), denied);
     }
 
     #[test]

@@ -41,9 +41,18 @@ pub(super) enum PersonRequest {
 pub(super) struct PersonControl {
     lease: ControlLease,
     requests: mpsc::Sender<PersonRequest>,
-    holder: Mutex<Option<Holder>>,
+    /// The lease changes only while this is locked.
+    state: Mutex<ControlState>,
     /// Whether a person has control.
     is_taken: watch::Sender<bool>,
+}
+
+/// Who has control, and who waits for it: as long as there is one of them, no step starts.
+#[derive(Debug, Default)]
+struct ControlState {
+    holder: Option<Holder>,
+    /// Number of persons who wait.
+    waiting: usize,
 }
 
 /// Who has control.
@@ -71,7 +80,7 @@ impl PersonControl {
         let control = Self {
             lease: ControlLease::default(),
             requests,
-            holder: Mutex::default(),
+            state: Mutex::default(),
             is_taken: watch::Sender::new(false),
         };
         (control, receiver)
@@ -84,9 +93,7 @@ impl PersonControl {
 
     /// Waits until no call runs and this person has control. No step starts meanwhile.
     pub(super) async fn take(&self, by: String) -> Result<ControlId, String> {
-        self.check_free()?;
-        let waiting = WaitingLease(self);
-        self.lease.take();
+        let waiting = self.wait()?;
         let (taken, is_taken) = oneshot::channel();
         let sent = self.requests.send(PersonRequest::Take { by, taken }).await;
         let id = match sent {
@@ -97,17 +104,19 @@ impl PersonControl {
         match id {
             Some(id) => Ok(id),
             None => {
-                self.check_free()?;
+                self.lock().check_free()?;
                 Err("this session cannot be taken over, or is being closed".to_owned())
             }
         }
     }
 
-    fn check_free(&self) -> Result<(), String> {
-        match &*self.lock() {
-            Some(holder) => Err(format!("{} has control already", holder.by)),
-            None => Ok(()),
-        }
+    /// Stops calls for a person who waits for control, unless somebody has it.
+    fn wait(&self) -> Result<WaitingLease<'_>, String> {
+        let mut state = self.lock();
+        state.check_free()?;
+        state.waiting += 1;
+        self.lease.take();
+        Ok(WaitingLease(self))
     }
 
     /// Passes input on, if it comes from whoever has control.
@@ -118,8 +127,8 @@ impl PersonControl {
         input: PersonInput,
     ) -> Result<(), String> {
         {
-            let mut holder = self.lock();
-            let holder = holder.as_mut().filter(|holder| holder.id == *id);
+            let mut state = self.lock();
+            let holder = state.holder.as_mut().filter(|holder| holder.id == *id);
             let holder = holder.ok_or("control was given back, or has ended")?;
             holder.last_input = Instant::now();
             holder.inputs += 1;
@@ -147,8 +156,8 @@ impl PersonControl {
 
     /// Who has control; none if calls do.
     pub(super) fn describe(&self) -> Option<PersonInControl> {
-        let holder = self.lock();
-        holder.as_ref().map(|holder| PersonInControl {
+        let state = self.lock();
+        state.holder.as_ref().map(|holder| PersonInControl {
             by: holder.by.clone(),
             seconds: holder.since.elapsed().as_secs(),
             ends_in_seconds: holder
@@ -172,7 +181,7 @@ impl PersonControl {
     /// Waits until control ends by itself; for ever if nobody has it.
     pub(super) async fn expired(&self) {
         loop {
-            let end = self.lock().as_ref().map(Holder::end);
+            let end = self.lock().holder.as_ref().map(Holder::end);
             let Some(end) = end else {
                 return std::future::pending().await;
             };
@@ -186,8 +195,8 @@ impl PersonControl {
 
     /// Gives control to this person; the session's loop calls it between turns. False if they left.
     pub(super) fn begin(&self, by: String, taken: oneshot::Sender<ControlId>) -> bool {
-        let mut holder = self.lock();
-        if holder.is_some() {
+        let mut state = self.lock();
+        if state.holder.is_some() {
             return false;
         }
         let Ok(id) = ControlId::random() else {
@@ -197,7 +206,7 @@ impl PersonControl {
             return false;
         }
         let now = Instant::now();
-        *holder = Some(Holder {
+        state.holder = Some(Holder {
             by,
             id,
             since: now,
@@ -209,10 +218,12 @@ impl PersonControl {
         true
     }
 
-    /// Lets calls act again; the session's loop calls it when everything is released.
+    /// Lets calls act again, unless another person waits; the session's loop calls it when everything
+    /// is released.
     pub(super) fn end(&self) -> Option<EndedControl> {
-        let ended = self.lock().take();
-        self.lease.give_back();
+        let mut state = self.lock();
+        let ended = state.holder.take();
+        self.give_back_if_free(&state);
         self.is_taken.send_replace(false);
         ended.map(|holder| EndedControl {
             by: holder.by,
@@ -221,8 +232,23 @@ impl PersonControl {
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Holder>> {
-        self.holder.lock().unwrap_or_else(PoisonError::into_inner)
+    fn give_back_if_free(&self, state: &ControlState) {
+        if state.holder.is_none() && state.waiting == 0 {
+            self.lease.give_back();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, ControlState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ControlState {
+    fn check_free(&self) -> Result<(), String> {
+        match &self.holder {
+            Some(holder) => Err(format!("{} has control already", holder.by)),
+            None => Ok(()),
+        }
     }
 }
 
@@ -232,14 +258,15 @@ impl Holder {
     }
 }
 
-/// Calls wait for a person who takes control; dropping it lets them go on if nobody has it.
+/// Calls wait for a person who takes control; dropping it lets them go on if nobody has it and no
+/// other person waits.
 struct WaitingLease<'a>(&'a PersonControl);
 
 impl Drop for WaitingLease<'_> {
     fn drop(&mut self) {
-        if self.0.lock().is_none() {
-            self.0.lease.give_back();
-        }
+        let mut state = self.0.lock();
+        state.waiting = state.waiting.saturating_sub(1);
+        self.0.give_back_if_free(&state);
     }
 }
 
@@ -255,6 +282,9 @@ impl ControlId {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::Pin;
+    use std::task::{Context, Waker};
+
     use super::*;
 
     async fn taken(
@@ -272,6 +302,12 @@ mod tests {
             assert!(control.begin(by, taken));
         });
         id.unwrap()
+    }
+
+    /// Whether a future is not ready when it is polled once.
+    fn is_pending(future: Pin<&mut impl Future>) -> bool {
+        let mut context = Context::from_waker(Waker::noop());
+        future.poll(&mut context).is_pending()
     }
 
     #[tokio::test(start_paused = true)]
@@ -298,6 +334,47 @@ mod tests {
         assert_eq!((ended.by.as_str(), ended.inputs), ("operator/ann", 1));
         assert!(!control.lease().is_taken());
         assert!(control.input(&id, None, text).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn calls_stop_as_long_as_one_person_waits_or_has_control() {
+        let (control, mut requests) = PersonControl::new();
+        let mut ann = Box::pin(control.take("operator/ann".to_owned()));
+        let mut bob = Box::pin(control.take("operator/bob".to_owned()));
+        assert!(is_pending(ann.as_mut()));
+        assert!(is_pending(bob.as_mut()));
+        drop(ann);
+        assert!(control.lease().is_taken(), "bob still waits");
+        let mut begun = Vec::new();
+        for _ in 0..2 {
+            let Some(PersonRequest::Take { by, taken }) = requests.recv().await else {
+                panic!("no request to take control");
+            };
+            begun.push(control.begin(by, taken));
+        }
+        assert_eq!(begun, [false, true]);
+        bob.await.unwrap();
+        assert!(control.lease().is_taken());
+        assert_eq!(control.end().unwrap().by, "operator/bob");
+        assert!(!control.lease().is_taken());
+    }
+
+    #[tokio::test]
+    async fn the_end_of_control_leaves_the_lease_to_the_next_who_waits() {
+        let (control, mut requests) = PersonControl::new();
+        let mut ann = Box::pin(control.take("operator/ann".to_owned()));
+        let mut bob = Box::pin(control.take("operator/bob".to_owned()));
+        assert!(is_pending(ann.as_mut()));
+        assert!(is_pending(bob.as_mut()));
+        let Some(PersonRequest::Take { by, taken }) = requests.recv().await else {
+            panic!("no request to take control");
+        };
+        assert!(control.begin(by, taken));
+        ann.await.unwrap();
+        control.end().unwrap();
+        assert!(control.lease().is_taken(), "bob waits");
+        drop(bob);
+        assert!(!control.lease().is_taken());
     }
 
     #[tokio::test]

@@ -89,6 +89,15 @@ impl SessionStatus {
         self.lock().state
     }
 
+    /// Revokes the tokens that are for this session alone, when it ends.
+    pub(super) fn revoke_tokens(&self) {
+        if let Some(tokens) = &self.settings.tokens
+            && let Err(error) = tokens.revoke_session(&self.name)
+        {
+            tracing::warn!(%error, "the session's tokens are left");
+        }
+    }
+
     /// Moves the end for idleness to this time from now, unless it is later anyway.
     pub(super) fn extend(&self, time: Duration) {
         let mut current = self.lock();
@@ -145,12 +154,17 @@ impl SessionStatus {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tokens::{Role, TokenOptions};
 
     fn status(idle_limit: Duration) -> SessionStatus {
+        with_tokens(idle_limit, None)
+    }
+
+    fn with_tokens(idle_limit: Duration, tokens: Option<TokenFile>) -> SessionStatus {
         let settings = HostSettings {
             approval_timeout: Duration::from_secs(300),
             standing: None,
-            tokens: None,
+            tokens,
             devices: Vec::new(),
             config: Value::Null,
             policy: Digest::of_json(&Value::Null),
@@ -158,6 +172,22 @@ mod tests {
             is_resumed: false,
         };
         SessionStatus::new("a".to_owned(), settings)
+    }
+
+    #[test]
+    fn the_end_of_a_session_revokes_its_tokens() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = TokenFile::new(folder.path().join("own/tokens.json"));
+        let of = |session: Option<&str>| {
+            let options = TokenOptions {
+                expires_in: None,
+                session: session.map(str::to_owned),
+            };
+            file.create_with(Role::Agent, "a", options).unwrap().0
+        };
+        let (_own, other, all) = (of(Some("a")), of(Some("b")), of(None));
+        with_tokens(Duration::from_secs(100), Some(file.clone())).revoke_tokens();
+        assert_eq!(file.list().unwrap(), [other, all]);
     }
 
     #[test]
