@@ -76,6 +76,23 @@ pub(super) fn is_repository(folder: &Path) -> bool {
     exists("HEAD") && (exists("commondir") || (exists("objects") && exists("refs")))
 }
 
+/// Checks that no file which Git reads to the end in each repository is a device or a pipe: Git would
+/// read `/dev/zero` until its memory is full.
+fn check_ends(repository: &Path) -> io::Result<()> {
+    for name in ["HEAD", "commondir", "config", "config.worktree"] {
+        let path = repository.join(name);
+        match fs::metadata(&path) {
+            Ok(found) if !found.is_file() && !found.is_dir() => {
+                let problem = format!("{} is no regular file", path.display());
+                return Err(io::Error::other(problem));
+            }
+            // What is missing has no end to wait for, and Git says so itself.
+            Ok(_) | Err(_) => {}
+        }
+    }
+    Ok(())
+}
+
 /// A user who works with Git in the workspace, outside of the sandbox. The configuration and the
 /// home folder of that user count.
 #[derive(Debug)]
@@ -105,6 +122,9 @@ impl GitUser {
     /// The complete configuration that this user's Git would use in a repository: the system's and
     /// the user's, too, with all included files. Without a repository, only these.
     pub(super) fn configuration(&self, repository: Option<&Path>) -> io::Result<Vec<ConfigEntry>> {
+        if let Some(repository) = repository {
+            check_ends(repository)?;
+        }
         let mut entries = match &self.other {
             // What that user can read, root may be denied on a network file system.
             Some(user) => {

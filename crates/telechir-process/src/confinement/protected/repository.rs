@@ -1,7 +1,11 @@
 //! Git's own folders: read-only, except for what Git writes in normal work and never executes.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{FileType, Mode, OFlags, fstat};
 
 use super::finder::ProtectedFinder;
 use super::git::{self, is_repository};
@@ -32,13 +36,37 @@ const MAX_MODULE_DEPTH: usize = 8;
 
 /// The repository that a `.git` file names, or a link to such a file.
 pub(super) fn named_by(file: &Path) -> Option<PathBuf> {
-    let metadata = fs::metadata(file).ok()?;
-    if !metadata.is_file() || metadata.len() > git::MAX_CONFIG_BYTES {
-        return None;
-    }
-    let text = fs::read_to_string(file).ok()?;
+    let text = read_small(file)?;
     let named = text.strip_prefix("gitdir:")?;
     Some(resolve_lexically(file.parent()?, Path::new(named.trim())))
+}
+
+/// The repository whose configuration counts for another one, if that names one which exists.
+pub(super) fn common_of(repository: &Path) -> Option<PathBuf> {
+    let text = read_small(&repository.join(COMMON))?;
+    fs::canonicalize(repository.join(text.trim())).ok()
+}
+
+/// The text of a small regular file, or of the one that a link leads to, as Git follows it. Nothing
+/// else is opened for reading: a device or a pipe has no end, and opening some has an effect. Files
+/// of the kernel, such as `/proc/kmsg`, have no size and are not read either.
+fn read_small(path: &Path) -> Option<String> {
+    let path_only = OFlags::PATH | OFlags::CLOEXEC;
+    let found = rustix::fs::open(path, path_only, Mode::empty()).ok()?;
+    let stat = fstat(&found).ok()?;
+    let is_regular = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+    let max = git::MAX_CONFIG_BYTES;
+    let is_small = u64::try_from(stat.st_size).is_ok_and(|bytes| (1..=max).contains(&bytes));
+    if !is_regular || !is_small {
+        return None;
+    }
+    // The same file, whatever is at the path by now.
+    let same = format!("/proc/self/fd/{}", found.as_raw_fd());
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(same, flags, Mode::empty()).ok()?);
+    let mut text = String::new();
+    file.take(max + 1).read_to_string(&mut text).ok()?;
+    (text.len() as u64 <= max).then_some(text)
 }
 
 /// Protects a repository, its submodules and its linked worktrees.
@@ -77,10 +105,7 @@ pub(super) fn protect(
             Placeholder::EMPTY_FILE,
         )?;
     }
-    if let Ok(text) = fs::read_to_string(repository.join(COMMON))
-        && let Ok(common) = fs::canonicalize(repository.join(text.trim()))
-        && found.is_inside(&common)
-    {
+    if let Some(common) = common_of(repository).filter(|common| found.is_inside(common)) {
         protect(found, &common)?;
     }
     protect_below(found, &repository.join(MODULES), MAX_MODULE_DEPTH)?;

@@ -40,7 +40,14 @@ fn a_linked_repository_gets_no_placeholders() {
 
 #[test]
 fn only_a_small_regular_file_names_a_repository() {
-    let (_folder, real) = workspace(&[("link", "-> small"), ("folder/", "")]);
+    let (_folder, real) = workspace(&[
+        ("link", "-> small"),
+        ("folder/", ""),
+        ("empty", ""),
+        ("kernel", "-> /proc/kmsg"),
+        ("zeros", "-> /dev/zero"),
+    ]);
+    pipe(&real.join("pipe"));
     let of_size = |name: &str, size: usize| {
         let mut text = "gitdir: data".to_owned();
         text.extend(std::iter::repeat_n(' ', size - text.len()));
@@ -56,10 +63,71 @@ fn only_a_small_regular_file_names_a_repository() {
         ("link", true),
         ("folder", false),
         ("missing", false),
+        ("empty", false),
+        ("pipe", false),
+        ("kernel", false),
+        ("zeros", false),
     ] {
         let expected = is_found.then(|| real.join("data"));
         assert_eq!(repository::named_by(&real.join(name)), expected, "{name}");
     }
+}
+
+#[test]
+fn only_a_small_regular_file_names_a_common_repository() {
+    let (_folder, real) = workspace(&[
+        ("common/", ""),
+        ("named/commondir", "../common\n"),
+        ("linked/commondir", "-> ../named/commondir"),
+        ("outside/commondir", "../missing"),
+        ("kernel/commondir", "-> /proc/kmsg"),
+        ("zeros/commondir", "-> /dev/zero"),
+        ("folder/commondir/", ""),
+        ("pipe/", ""),
+        ("none/", ""),
+    ]);
+    pipe(&real.join("pipe/commondir"));
+    write(&real, "large/commondir", &" ".repeat((1 << 20) + 1));
+    for (name, is_found) in [
+        ("named", true),
+        ("linked", true),
+        ("outside", false),
+        ("kernel", false),
+        ("zeros", false),
+        ("folder", false),
+        ("pipe", false),
+        ("none", false),
+        ("large", false),
+    ] {
+        let expected = is_found.then(|| real.join("common"));
+        assert_eq!(repository::common_of(&real.join(name)), expected, "{name}");
+    }
+}
+
+#[test]
+fn git_reads_no_file_that_has_no_end() {
+    for name in ["HEAD", "commondir", "config", "config.worktree"] {
+        let (_folder, real) = workspace(&[
+            ("x/HEAD", "ref: refs/heads/main\n"),
+            ("x/objects/", ""),
+            ("x/refs/", ""),
+        ]);
+        let endless = real.join("x").join(name);
+        let _missing = fs::remove_file(&endless);
+        symlink("/dev/zero", &endless).unwrap();
+        let refused = git::GitUser::current().configuration(Some(&real.join("x")));
+        let refused = refused.unwrap_err().to_string();
+        assert!(
+            refused.contains(&format!("x/{name} is no regular file")),
+            "{refused}"
+        );
+    }
+}
+
+/// Makes a pipe with a name, which nobody writes to.
+fn pipe(path: &Path) {
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    rustix::fs::mkfifoat(rustix::fs::CWD, path, mode).unwrap();
 }
 
 #[test]
