@@ -754,4 +754,7 @@ impl Approver for ApprovalQueue {
 }
 
 #[cfg(test)]
+pub(crate) use queue::tests::question;
+
+#[cfg(test)]
 mod tests;

@@ -84,6 +84,12 @@ impl MessageReader {
         }
     }
 
+    /// Waits until something has arrived.
+    #[cfg(test)]
+    pub(crate) async fn readable(&self) -> io::Result<()> {
+        self.socket.readable().await
+    }
+
     /// Length of the last message in bytes.
     pub(crate) fn last_length(&self) -> usize {
         self.buffer.last_length

@@ -9,8 +9,8 @@ use rustix::net::sockopt::set_socket_passcred;
 use telechir_policy::Digest;
 use telechir_runtime::{DeviceKind, RecordedTurn};
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::{mpsc, watch};
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::approver::HostApprover;
@@ -167,8 +167,8 @@ struct Client {
     peer: PeerProcess,
     /// The last turns that it requested or joined.
     turns: VecDeque<TurnKey>,
-    /// The requests that follow turns, by their numbers.
-    following: HashMap<u64, AbortHandle>,
+    /// The requests that follow turns, by their numbers; dropping one ends its reports.
+    following: HashMap<u64, oneshot::Sender<()>>,
     /// True once the session is closed.
     closing: watch::Receiver<bool>,
 }
@@ -386,7 +386,6 @@ impl Client {
         let digest = Digest::of_json(&serde_json::to_value(&request.contents).unwrap_or_default());
         let bytes = self.reader.last_length();
         let key = request.key.clone();
-        self.note_turn(key.clone());
         let may_be_retry = request.may_be_retry;
         if self.shared.calls.may_be_recorded(&key)
             && let Some(reply) = self.shared.recorded_again(&key, digest).await
@@ -395,9 +394,9 @@ impl Client {
         }
         match self.shared.calls.submit(request, digest, bytes) {
             Ok(Submitted::Following(follower)) => {
+                let key = follower.call.key.clone();
+                self.note_turn(key.clone());
                 if may_be_retry {
-                    let key = follower.call.key.clone();
-                    self.note_turn(key.clone());
                     send(&self.writer, id, HostReply::Accepted { key }).await;
                 }
                 self.follow(id, follower, deadline);
@@ -420,17 +419,19 @@ impl Client {
         if self.shared.calls.cancel_unless_shared(key)
             && let Some(request) = request.and_then(|id| self.following.remove(&id))
         {
-            request.abort();
+            // Not aborted: half a message would end the connection for all other requests.
+            drop(request);
         }
     }
 
     /// Reports the progress of a turn in a task of its own.
     fn follow(&mut self, id: u64, follower: Follower, deadline: Option<Instant>) {
         let (writer, shared) = (Arc::clone(&self.writer), Arc::clone(&self.shared));
-        let request = self.replies.spawn(async move {
-            report(&writer, id, &follower, deadline, &shared).await;
+        let (request, mut left) = oneshot::channel();
+        self.replies.spawn(async move {
+            report(&writer, id, &follower, deadline, &shared, &mut left).await;
         });
-        self.following.retain(|_, request| !request.is_finished());
+        self.following.retain(|_, request| !request.is_closed());
         self.following.insert(id, request);
     }
 }
@@ -559,13 +560,15 @@ impl Shared {
     }
 }
 
-/// Reports a turn until its end. A turn that has not started at the deadline ends as busy.
+/// Reports a turn until its end, or until the request is left, between two messages. A turn that has
+/// not started at the deadline ends as busy.
 async fn report(
     writer: &MessageWriter,
     id: u64,
     follower: &Follower,
     deadline: Option<Instant>,
     shared: &Shared,
+    left: &mut oneshot::Receiver<()>,
 ) {
     let call = &follower.call;
     let mut progress = call.progress();
@@ -606,12 +609,16 @@ async fn report(
         }
         let changed = tokio::select! {
             biased;
+            _ = &mut *left => return,
             changed = progress.changed() => changed,
             () = expired(deadline) => {
                 deadline = None;
                 let is_starting = shared.status.state() == SessionState::Starting;
                 shared.calls.withdraw(call, is_starting);
-                progress.changed().await
+                tokio::select! {
+                    _ = &mut *left => return,
+                    changed = progress.changed() => changed,
+                }
             }
         };
         if changed.is_err() {
@@ -684,3 +691,6 @@ fn refusal(name: &str, hello: &Hello) -> Greeting {
         version: Some(current.version),
     }
 }
+
+#[cfg(test)]
+mod tests;
