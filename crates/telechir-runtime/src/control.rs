@@ -61,6 +61,15 @@ impl ControlLease {
         is_taken.then(|| Failure::new(FailureKind::Cancelled, message))
     }
 
+    /// Why there is no screenshot after actions that were done; none if one may be taken.
+    pub(crate) fn no_screenshot(&self) -> Option<Failure> {
+        let message = "The actions were done, but there is no screenshot, because a person has control \
+                       of the computer. Wait until they give it back, then take a screenshot before \
+                       you continue; do not repeat the actions.";
+        self.is_taken()
+            .then(|| Failure::new(FailureKind::Cancelled, message))
+    }
+
     /// Why an action that aims at a point is refused on a screen that was last seen in this epoch.
     pub(crate) fn stale_point(&self, seen: u64, action: &Action) -> Option<Failure> {
         if seen == self.epoch() || !aims_at_a_point(action) {

@@ -12,6 +12,8 @@ use crate::JournalError;
 const LOCK: &str = "lock";
 /// A process that lists recordings holds a lock for an instant, to see whether it is free.
 const LISTING: Duration = Duration::from_millis(200);
+/// How often the lock is tried at least, however slow the machine is.
+const MIN_ATTEMPTS: u32 = 100;
 /// Pause between two attempts to get the lock.
 const LOCK_INTERVAL: Duration = Duration::from_millis(1);
 
@@ -85,10 +87,14 @@ impl Folder {
 )]
 fn lock_soon(file: &File) -> Result<(), TryLockError> {
     let deadline = Instant::now() + LISTING;
+    let mut attempts = 1;
     loop {
         match file.try_lock() {
-            Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
+            Err(TryLockError::WouldBlock)
+                if attempts < MIN_ATTEMPTS || Instant::now() < deadline =>
+            {
                 thread::sleep(LOCK_INTERVAL);
+                attempts += 1;
             }
             done => return done,
         }
@@ -141,7 +147,8 @@ mod tests {
                     let listed = File::open(folder.path().join(LOCK)).unwrap();
                     let _is_free = listed.try_lock();
                     drop(listed);
-                    thread::yield_now();
+                    // A process that lists recordings does more than to hold locks.
+                    thread::park_timeout(LOCK_INTERVAL);
                 }
             });
             let opened: Vec<_> = (0..200)

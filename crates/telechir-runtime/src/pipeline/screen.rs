@@ -343,8 +343,9 @@ async fn observe(
     if screen.lost.is_some() {
         return Ok(None);
     }
-    if let Some(refusal) = session.control.refusal() {
-        result.error.get_or_insert(refusal);
+    if let Some(failure) = session.control.no_screenshot() {
+        // Without an error so far, every action was done.
+        result.error.get_or_insert(failure);
         return Ok(None);
     }
     let facts = ScreenFacts {

@@ -16,7 +16,7 @@ use telechir_protocol::{
     ActionKind, AnsweredTurn, Command, CommandOutput, ComputerCall, ComputerResult, Content,
     ModelTurn, Point, Region, ShellCall, ShellOutcome, ShellResult, Size, TabState, ToolResult,
 };
-use telechir_runtime::{Answer, Approver, Session, SessionBuilder};
+use telechir_runtime::{Answer, Approver, ControlLease, Session, SessionBuilder};
 use tokio::sync::watch;
 
 /// What a device was called with, in order.
@@ -48,6 +48,8 @@ pub(crate) struct FakeScreen {
     pub(crate) under: &'static str,
     /// What its programs say of their elements; none if they say nothing.
     pub(crate) outline: Option<&'static str>,
+    /// Of a person who takes control while the first action is performed.
+    pub(crate) person: Option<ControlLease>,
     /// Words that only a text recognizer finds, or why it cannot.
     pub(crate) words: Result<Vec<&'static str>, &'static str>,
 }
@@ -64,6 +66,7 @@ impl FakeScreen {
             focus: Vec::new(),
             under: "Mousepad",
             outline: None,
+            person: None,
             words: Ok(Vec::new()),
         }
     }
@@ -96,6 +99,9 @@ impl Computer for FakeScreen {
 
     async fn perform(&mut self, action: &ScreenAction) -> Result<ActionReport, DeviceError> {
         self.record(format!("{}{}", action.kind(), target_of(action)));
+        if let Some(lease) = &self.person {
+            lease.take();
+        }
         match action {
             ScreenAction::Back { .. } => Err(DeviceError::Refused {
                 message: "There is no page before.".to_owned(),

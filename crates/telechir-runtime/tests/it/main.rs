@@ -7,6 +7,7 @@
 
 mod approval;
 mod attacks;
+mod control;
 mod edits;
 mod fakes;
 mod full_disk;

@@ -1,6 +1,6 @@
 //! Complete turns: batches, foreign tools, screenshots, events, cancellation.
 
-use std::time::Duration;
+use std::fmt::Debug;
 
 use serde_json::{Map, json};
 use telechir_protocol::{
@@ -10,7 +10,7 @@ use telechir_protocol::{
 use telechir_runtime::{ActionEffect, AutoScreenshot, SessionEvent};
 
 use crate::fakes::{
-    action_json, call, carry_out, click, commands, desktop, log_of, open_policy, shell,
+    Log, action_json, call, carry_out, click, commands, desktop, log_of, open_policy, shell,
 };
 
 fn in_group(id: &str, group: &str, action: serde_json::Value) -> Content {
@@ -227,6 +227,19 @@ async fn a_slow_reader_loses_events_and_blocks_nobody() {
     ));
 }
 
+/// Drops a turn once the log has this entry.
+async fn drop_after(log: &Log, record: &str, turn: impl Future<Output: Debug>) {
+    let is_logged = async {
+        while !log_of(log).iter().any(|line| line == record) {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        turn = turn => panic!("it ended: {turn:?}"),
+        () = is_logged => {}
+    }
+}
+
 #[tokio::test]
 async fn a_dropped_turn_releases_keys_before_the_next() {
     let (builder, log) = desktop(open_policy());
@@ -237,17 +250,16 @@ async fn a_dropped_turn_releases_keys_before_the_next() {
         &[action_json("forward")],
     ))])
     .unwrap();
-    let dropped = tokio::time::timeout(Duration::from_millis(300), session.execute(turn)).await;
-    assert!(dropped.is_err());
+    drop_after(&log, "forward", session.execute(turn)).await;
     carry_out(
         &mut session,
         vec![Content::ComputerCall(call("c1", &[click(1, 1)]))],
     )
     .await;
     assert_eq!(log_of(&log), ["forward", "release", "click 1,1", "capture"]);
+    session.close().await.unwrap();
     let mut cancelled = 0;
-    while let Ok(Some(event)) = tokio::time::timeout(Duration::from_millis(50), reader.next()).await
-    {
+    while let Some(event) = reader.next().await {
         let is = |event: &SessionEvent| {
             matches!(
                 event,
