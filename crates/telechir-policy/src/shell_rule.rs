@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_builtin_that_evaluates_its_words_needs_a_rule_that_says_so() {
+    fn a_builtin_that_evaluates_its_words_needs_a_rule_that_names_them() {
         let check = |rule: &[&str], options: Option<&[&str]>, command: &str| {
             let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
             let rule = ShellMatch {

@@ -28,7 +28,7 @@ impl ClosedPort {
         })
     }
 
-    /// Where nothing listens.
+    /// The address that refuses connections, until this is dropped.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

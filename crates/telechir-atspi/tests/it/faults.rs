@@ -21,11 +21,11 @@ async fn a_hanging_application_does_not_delay_the_others() {
         rustix::process::kill_process(*pid, Signal::STOP).unwrap();
     }
     // On a busy machine another application may be late as well.
-    let is_told = |tree: &ElementTree| {
+    let is_reported = |tree: &ElementTree| {
         let has = |name| tree.elements.iter().any(|one| one.name == name);
         has("File") && !has("Session") && !tree.unresponsive.is_empty()
     };
-    fixture.until("the other's elements", is_told).await;
+    fixture.until("the other's elements", is_reported).await;
     // The first timeout is a second, that of an application which was silent is shorter.
     let mut took = async || {
         let start = Instant::now();

@@ -201,13 +201,13 @@ mod tests {
     #[test]
     fn nothing_in_the_folder_hides_a_device() {
         let above = tempfile::tempdir().unwrap();
-        let (folder, kept) = (above.path().join("used"), above.path().join("kept"));
+        let (folder, renamed) = (above.path().join("used"), above.path().join("renamed"));
         fs::create_dir(&folder).unwrap();
         let devices = UnsandboxedDevices::of(&folder).unwrap();
         let _shell = devices.show_host_shell().unwrap();
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
         // Not removed: the folder of another test could get its inode, by which the name is bound.
-        fs::rename(&folder, &kept).unwrap();
+        fs::rename(&folder, &renamed).unwrap();
         assert!(devices.closed_to_commands().is_some());
     }
 

@@ -345,14 +345,14 @@ mod tests {
         assert!(is_pending(bob.as_mut()));
         drop(ann);
         assert!(control.lease().is_taken(), "bob still waits");
-        let mut begun = Vec::new();
+        let mut granted = Vec::new();
         for _ in 0..2 {
             let Some(PersonRequest::Take { by, taken }) = requests.recv().await else {
                 panic!("no request to take control");
             };
-            begun.push(control.begin(by, taken));
+            granted.push(control.begin(by, taken));
         }
-        assert_eq!(begun, [false, true]);
+        assert_eq!(granted, [false, true]);
         bob.await.unwrap();
         assert!(control.lease().is_taken());
         assert_eq!(control.end().unwrap().by, "operator/bob");

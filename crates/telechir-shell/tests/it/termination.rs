@@ -156,11 +156,11 @@ async fn a_hung_up_terminal_fails_only_one_command() {
 
 /// Starts a long command and drops its future once it runs.
 async fn drop_after_start(shell: &mut Bash, folder: &TempDir) {
-    let long = command("echo begun; touch begun; sleep 1000; touch after");
-    let begun = folder.path().join("begun");
+    let long = command("echo begun; touch started; sleep 1000; touch after");
+    let started = folder.path().join("started");
     tokio::select! {
         ended = shell.run(&long) => panic!("it ended: {ended:?}"),
-        () = async { assert_eventually!(begun.exists()) } => {}
+        () = async { assert_eventually!(started.exists()) } => {}
     }
 }
 
