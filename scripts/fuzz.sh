@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Fuzzes every reader of external bytes, one target after the other, and writes the table of
-# benchmarks/fuzzing.md.
+# benchmarks/fuzzing.md. With cargo-fuzz, if it is installed, and then with AddressSanitizer.
 #
 # FUZZ_SECONDS: time per target [default: 600].
 # FUZZ_TARGETS: targets to run [default: all].
@@ -16,21 +16,47 @@ document=benchmarks/fuzzing.md
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-# The sanitizers need a nightly compiler, or a stable one that accepts unstable flags.
+# Coverage and the sanitizer need a nightly compiler, or a stable one that accepts unstable flags.
 cargo=(cargo +nightly)
 if ! "${cargo[@]}" --version >/dev/null 2>&1; then
     cargo=(cargo)
     export RUSTC_BOOTSTRAP=1
 fi
-if ! cargo fuzz --version >/dev/null 2>&1; then
-    echo "fuzz: installing cargo-fuzz"
-    cargo install --quiet --locked cargo-fuzz ||
-        { echo "fuzz: installation failed; for details run: cargo install cargo-fuzz" >&2; exit 1; }
-fi
+has_cargo_fuzz=
+if cargo fuzz --version >/dev/null 2>&1; then has_cargo_fuzz=1; fi
 
 export CARGO_TARGET_DIR=$target/fuzz
-read -ra targets <<<"${FUZZ_TARGETS:-$(cargo fuzz list | tr '\n' ' ')}"
+triple=$(rustc --version --verbose | sed -n 's/^host: //p')
+# What libFuzzer is led by: counters of edges, and the values that are compared.
+coverage="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+    -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+    -Cllvm-args=-sanitizer-coverage-trace-compares"
+read -ra targets <<<"${FUZZ_TARGETS:-$(sed -n 's|^path = "fuzz_targets/\(.*\)\.rs"$|\1|p' fuzz/Cargo.toml | tr '\n' ' ')}"
 "${cargo[@]}" run --quiet --release --manifest-path fuzz/Cargo.toml --example seeds -- "$scratch/seeds" >/dev/null
+
+# Builds a target's program.
+build() {
+    if [[ -n $has_cargo_fuzz ]]; then
+        "${cargo[@]}" fuzz build "$1"
+    else
+        RUSTFLAGS="--cfg fuzzing $coverage -Ccodegen-units=1 -Cdebug-assertions=on -Coverflow-checks=on" \
+            "${cargo[@]}" build --release --manifest-path fuzz/Cargo.toml --target "$triple" --bin "$1"
+    fi
+}
+
+# Runs a target's program: its name, folders of inputs, `--`, and libFuzzer's options.
+fuzz() {
+    local name=$1 folders=()
+    shift
+    if [[ -n $has_cargo_fuzz ]]; then
+        "${cargo[@]}" fuzz run "$name" "$@"
+        return
+    fi
+    while [[ $1 != -- ]]; do folders+=("$1"); shift; done
+    shift
+    mkdir -p "fuzz/artifacts/$name"
+    "$CARGO_TARGET_DIR/$triple/release/$name" -artifact_prefix="fuzz/artifacts/$name/" "$@" "${folders[@]}"
+}
 
 # The last number after a label in libFuzzer's output.
 number() { sed -nE "s/.*$1 *([0-9]+).*/\1/p" "$2" | tail -n 1; }
@@ -39,7 +65,7 @@ number() { sed -nE "s/.*$1 *([0-9]+).*/\1/p" "$2" | tail -n 1; }
 keep() {
     local name=$1 files=40 most=24000 sum=0 length input at
     cp -r "$scratch/seeds/$name" "$scratch/merged"
-    "${cargo[@]}" fuzz run "$name" "$scratch/merged" "$corpus/$name" -- -merge=1 -max_len=16384 2>/dev/null
+    fuzz "$name" "$scratch/merged" "$corpus/$name" -- -merge=1 -max_len=16384 2>/dev/null
     rm -rf "fuzz/corpus/$name"
     mkdir -p "fuzz/corpus/$name"
     mapfile -t found < <(cd "$scratch/merged" && find . -type f -size -8k -printf '%s %f\n' | sort -n |
@@ -55,13 +81,13 @@ keep() {
 
 failed=0
 for name in "${targets[@]}"; do
-    "${cargo[@]}" fuzz build "$name" 2>"$scratch/build" || { cat "$scratch/build" >&2; exit 1; }
+    build "$name" 2>"$scratch/build" || { cat "$scratch/build" >&2; exit 1; }
     mkdir -p "$corpus/$name"
     log=$scratch/$name.log
     findings=none
     inputs=("$corpus/$name" "$scratch/seeds/$name")
     if [[ -d fuzz/corpus/$name ]]; then inputs+=("fuzz/corpus/$name"); fi
-    if ! "${cargo[@]}" fuzz run "$name" "${inputs[@]}" -- \
+    if ! fuzz "$name" "${inputs[@]}" -- \
         -max_total_time="$seconds" -max_len=16384 -timeout=20 -rss_limit_mb=2048 \
         -malloc_limit_mb=512 -print_final_stats=1 >"$log" 2>&1; then
         failed=1
