@@ -422,6 +422,8 @@ fn masks_contain(masks: &Masks, path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::OwnedFd;
+
     use rustix::fs::{AtFlags, Mode, mkdirat, unlinkat};
 
     use super::super::{Outcome, Protected};
@@ -461,6 +463,57 @@ mod tests {
         let undone = protected.undo_changes().into_iter();
         let undone: Vec<_> = undone.map(|undone| (undone.path, undone.outcome)).collect();
         assert_eq!(undone, [(deep, Outcome::Stays)]);
+    }
+
+    /// Makes what Git takes for a repository, with two names that it does not write.
+    fn make_repository(parent: &OwnedFd, name: &Path) {
+        mkdirat(parent, name, Mode::RWXU).unwrap();
+        let own = open_folder(parent, name).unwrap();
+        for name in ["HEAD", "objects", "refs", "config", "hooks"] {
+            mkdirat(&own, name, Mode::RWXU).unwrap();
+        }
+    }
+
+    #[test]
+    fn of_a_repository_that_cannot_be_mounted_what_git_does_not_write_is_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        let real = folder.path().canonicalize().unwrap();
+        let top = tree::open_folder(&real).unwrap();
+        let mut deep = PathBuf::new();
+        for name in ["d".repeat(200).as_str(); 20] {
+            deep.push(name);
+            let (parent, name) = tree::open_parent(&top, &deep).unwrap();
+            mkdirat(parent, name, Mode::RWXU).unwrap();
+        }
+        make_repository(&open_folder(&top, &deep).unwrap(), Path::new("bare"));
+        let protected = Protected::find(&real, MissingFiles::Masked).unwrap();
+        let [gap] = &protected.gaps[..] else {
+            panic!("{:?}", protected.gaps);
+        };
+        assert!(gap.starts_with("2 protected paths in subfolders"), "{gap}");
+    }
+
+    #[test]
+    fn repositories_beyond_those_that_git_is_asked_about_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let real = folder.path().canonicalize().unwrap();
+        let top = tree::open_folder(&real).unwrap();
+        let gaps = || {
+            let protected = Protected::find(&real, MissingFiles::Creatable).unwrap();
+            protected.gaps.clone()
+        };
+        for number in 0..MAX_QUERIED {
+            make_repository(&top, Path::new(&number.to_string()));
+        }
+        let why = "repositories only";
+        assert!(!gaps().iter().any(|gap| gap.contains(why)));
+        for number in 1..=2 {
+            make_repository(&top, Path::new(&format!("more{number}")));
+            let all = MAX_QUERIED + number;
+            let expected =
+                format!("Git was asked for the configuration of {MAX_QUERIED} of {all} {why}");
+            assert_eq!(gaps().last(), Some(&expected));
+        }
     }
 
     #[test]

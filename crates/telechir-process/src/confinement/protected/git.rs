@@ -278,7 +278,7 @@ fn answer(mut command: Command, input: Option<&[u8]>) -> io::Result<Vec<u8>> {
     let mut child = command.spawn()?;
     // Closes our copies of its descriptors, so that the answer ends.
     drop(command);
-    let answered = read_until_end(read_end);
+    let answered = read_until_end(read_end, MAX_ANSWER_BYTES);
     if answered.is_err() {
         let _may_have_exited = child.kill();
     }
@@ -299,7 +299,7 @@ fn in_memory(text: &[u8]) -> io::Result<File> {
     Ok(file)
 }
 
-fn read_until_end(read_end: OwnedFd) -> io::Result<Vec<u8>> {
+fn read_until_end(read_end: OwnedFd, max_bytes: u64) -> io::Result<Vec<u8>> {
     let deadline = Instant::now() + TIMEOUT;
     let mut file = File::from(read_end);
     let (mut answer, mut buffer) = (Vec::new(), vec![0; 64 << 10]);
@@ -318,7 +318,7 @@ fn read_until_end(read_end: OwnedFd) -> io::Result<Vec<u8>> {
             return Ok(answer);
         }
         answer.extend_from_slice(&buffer[..read]);
-        if answer.len() as u64 > MAX_ANSWER_BYTES {
+        if answer.len() as u64 > max_bytes {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
     }
@@ -386,5 +386,58 @@ mod tests {
         let root = crate::tree::open_folder(folder.path()).unwrap();
         let danger = super::super::dangers::in_index(&root, folder.path(), Path::new(".git"));
         assert_eq!(danger, None);
+    }
+
+    #[test]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a command that says how it was started"
+    )]
+    fn root_runs_git_as_the_owner_of_the_files_without_a_home() {
+        let mut found = lstat("/").unwrap();
+        (found.st_uid, found.st_gid) = (65534, 65533);
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", "echo $(id -u) $(id -g) $HOME $XDG_CONFIG_HOME"]);
+        command.env("HOME", "/root").env("XDG_CONFIG_HOME", "/etc");
+        run_as_owner(&mut command, &found);
+        let said = String::from_utf8(answer(command, None).unwrap()).unwrap();
+        let (user, group) = (rustix::process::getuid(), rustix::process::getgid());
+        let expected = match is_root() {
+            true => format!("65534 65533 {NO_HOME}\n"),
+            false => format!("{} {} /root /etc\n", user.as_raw(), group.as_raw()),
+        };
+        assert_eq!(said, expected);
+    }
+
+    #[test]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a command that says how it was started"
+    )]
+    fn of_our_environment_only_the_search_path_stays() {
+        let mut command = Command::new("/usr/bin/env");
+        command
+            .env("HOME", "/root")
+            .env("GIT_CONFIG_GLOBAL", "/etc/x");
+        clear_environment(&mut command);
+        let said = String::from_utf8(answer(command, None).unwrap()).unwrap();
+        let path = std::env::var("PATH").unwrap();
+        assert_eq!(said, format!("PATH={path}\n"));
+    }
+
+    #[test]
+    fn an_answer_has_at_most_its_maximum_size() {
+        let answered = |length: usize| {
+            let (read_end, write_end) = pipe_with(PipeFlags::CLOEXEC).unwrap();
+            let mut write_end = File::from(write_end);
+            write_end.write_all(&vec![b'a'; length]).unwrap();
+            drop(write_end);
+            read_until_end(read_end, 1000).map(|answer| answer.len())
+        };
+        assert_eq!(answered(1000).unwrap(), 1000);
+        for length in [1001, 1002] {
+            let error = answered(length).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
+        }
     }
 }

@@ -572,7 +572,10 @@ pub(super) fn sample(path: &str, outcome: Outcome) -> Undone {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::super::mount::MissingFiles;
+    use super::super::scanner::tests::as_an_unprivileged_user;
     use super::*;
 
     #[test]
@@ -596,6 +599,21 @@ mod tests {
         assert_eq!(noticing.undo_changes(), []);
         std::fs::create_dir(real.join("three")).unwrap();
         assert_eq!(noticing.undo_changes().len(), 1);
+    }
+
+    #[test]
+    fn a_path_is_moved_away_in_a_folder_that_a_command_made_read_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let closed = folder.path().join("closed");
+        std::fs::create_dir_all(closed.join(".hg")).unwrap();
+        as_an_unprivileged_user(&[folder.path(), &closed], || {
+            std::fs::set_permissions(&closed, PermissionsExt::from_mode(0o500)).unwrap();
+            let root = tree::open_folder(folder.path()).unwrap();
+            let moved = move_away(&root, Path::new("closed/.hg"));
+            assert_eq!(moved, Ok("closed/.hg.blocked".into()));
+            let mode = std::fs::metadata(&closed).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o700);
+        });
     }
 
     #[test]

@@ -328,3 +328,72 @@ impl Noticing {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use rustix::fs::FileType;
+
+    use super::super::super::finder::ProtectedFinder;
+    use super::super::super::mount::MissingFiles;
+    use super::*;
+
+    fn noticing(folder: &Path) -> Noticing {
+        Noticing::new(ProtectedFinder::search(folder, MissingFiles::Creatable).unwrap())
+    }
+
+    #[test]
+    fn only_the_end_of_a_listed_link_counts_as_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let real = folder.path().canonicalize().unwrap();
+        let mut noticing = noticing(&real);
+        symlink("sub/target", real.join(".envrc")).unwrap();
+        noticing.links.listed.insert(".envrc".into());
+        assert!(noticing.is_end_of_listed_link(Path::new("sub/target")));
+        for other in [".envrc", "sub", "sub/other"] {
+            assert!(!noticing.is_end_of_listed_link(Path::new(other)), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_link_to_a_pipe_that_nobody_writes_to_does_not_wait() {
+        let folder = tempfile::tempdir().unwrap();
+        let real = folder.path().canonicalize().unwrap();
+        let pipe = real.join("pipe");
+        rustix::fs::mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR, 0).unwrap();
+        symlink("pipe", real.join("link")).unwrap();
+        let target = noticing(&real).target(Path::new("link"));
+        assert!(matches!(target, Target::Inside(path) if path == Path::new("pipe")));
+    }
+
+    #[test]
+    fn as_many_links_are_followed_as_the_kernel_follows() {
+        let folder = tempfile::tempdir().unwrap();
+        let real = folder.path().canonicalize().unwrap();
+        for number in 0..=MAX_LINKS {
+            symlink(format!("{}", number + 1), real.join(number.to_string())).unwrap();
+        }
+        fs::write(real.join((MAX_LINKS + 1).to_string()), "").unwrap();
+        let noticing = noticing(&real);
+        let end = PathBuf::from((MAX_LINKS + 1).to_string());
+        assert!(fs::metadata(real.join("1")).is_ok());
+        assert_eq!(noticing.follow(Path::new("1")).end, Some(end));
+        assert!(fs::metadata(real.join("0")).is_err());
+        assert_eq!(noticing.follow(Path::new("0")).end, None);
+    }
+
+    #[test]
+    fn links_that_are_gone_are_forgotten_once_there_are_many() {
+        let folder = tempfile::tempdir().unwrap();
+        let real = folder.path().canonicalize().unwrap();
+        let mut noticing = noticing(&real);
+        let note = |noticing: &mut Noticing, number: usize| {
+            noticing.note_link(number.to_string().into(), MadeBy::Session);
+        };
+        (0..2 * MIN_REMEMBERED).for_each(|number| note(&mut noticing, number));
+        assert_eq!(noticing.links.all.len(), 2 * MIN_REMEMBERED);
+        note(&mut noticing, 2 * MIN_REMEMBERED);
+        assert_eq!(noticing.links.all.len(), 0);
+    }
+}
