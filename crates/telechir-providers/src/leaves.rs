@@ -131,7 +131,7 @@ impl<'a> Collector<'a> {
                 let parameter = parameter.and_then(Value::as_str);
                 self.kinds.extend(parameter.map(str::to_owned));
                 for (name, value) in members {
-                    if is_structure(name, value) || is_said_by_text(name, value, members) {
+                    if is_structure(name, value) || is_encoded_in_text(name, value, members) {
                         continue;
                     }
                     self.step(Step::Member(name.clone()), value);
@@ -225,7 +225,7 @@ fn is_structure(name: &str, value: &Value) -> bool {
 }
 
 /// Whether a value marks a failed result whose text says that it is an error, too.
-pub(crate) fn is_said_by_text(name: &str, value: &Value, result: &Map<String, Value>) -> bool {
+pub(crate) fn is_encoded_in_text(name: &str, value: &Value, result: &Map<String, Value>) -> bool {
     let texts = ["content", "result", "output"];
     let text = || texts.iter().find_map(|field| result.get(*field));
     matches!(name, "is_error" | "isError")

@@ -86,9 +86,9 @@ impl Rename {
         let raw = content.meta()?.raw_representation.as_ref()?;
         let mut json = raw.json().clone();
         let old_json = json.to_string();
-        let place = id_of(&mut json, &|text| text == id.as_str())?;
+        let position = id_of(&mut json, &|text| text == id.as_str())?;
         let new = ids.new_id(id);
-        *place = new.as_str().to_owned();
+        *position = new.as_str().to_owned();
         Some(Self {
             at,
             id: id.clone(),

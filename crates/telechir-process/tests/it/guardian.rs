@@ -329,7 +329,7 @@ async fn unmarked_processes_of_a_cgroup_are_killed_and_it_is_removed() {
     assert_ne!(groups().await.0, "");
     fixture.signal(Signal::KILL);
     fixture.assert_cleaned_up().await;
-    assert_eventually!(groups().await.0 == "", "the cgroup is removed");
+    assert_eventually!(groups().await.0.is_empty(), "the cgroup is removed");
 }
 
 #[tokio::test]

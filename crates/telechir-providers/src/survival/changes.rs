@@ -116,7 +116,7 @@ fn collect(value: &Value, steps: &mut Vec<Step>, changes: &mut Vec<Change>) {
             add(steps, None);
             steps.pop();
             for (name, value) in members {
-                if leaves::is_said_by_text(name, value, members) {
+                if leaves::is_encoded_in_text(name, value, members) {
                     continue;
                 }
                 steps.push(Step::Member(name.clone()));

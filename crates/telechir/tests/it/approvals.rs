@@ -642,7 +642,7 @@ fn only_a_clear_yes_at_a_terminal_approves() {
 fn a_question_is_withdrawn_after_its_time() {
     let approvals = Approvals::new();
     // Time enough to end the call and to list the question.
-    approvals.start("a", "--shell", &["--approval-timeout=15"]);
+    approvals.start("a", "--shell", &["--approval-timeout=8"]);
     let code = approvals.park("a", "touch made");
     assert_eventually_blocking!(approvals.list().is_empty(), "it is withdrawn");
     approvals

@@ -494,7 +494,7 @@ mod tests {
     }
 
     #[test]
-    fn repositories_beyond_those_that_git_is_asked_about_are_named() {
+    fn repositories_beyond_those_that_git_reads_are_named() {
         let folder = tempfile::tempdir().unwrap();
         let real = folder.path().canonicalize().unwrap();
         let top = tree::open_folder(&real).unwrap();

@@ -400,13 +400,13 @@ mod tests {
         command.args(["-c", "echo $(id -u) $(id -g) $HOME $XDG_CONFIG_HOME"]);
         command.env("HOME", "/root").env("XDG_CONFIG_HOME", "/etc");
         run_as_owner(&mut command, &found);
-        let said = String::from_utf8(answer(command, None).unwrap()).unwrap();
+        let output = String::from_utf8(answer(command, None).unwrap()).unwrap();
         let (user, group) = (rustix::process::getuid(), rustix::process::getgid());
         let expected = match is_root() {
             true => format!("65534 65533 {NO_HOME}\n"),
             false => format!("{} {} /root /etc\n", user.as_raw(), group.as_raw()),
         };
-        assert_eq!(said, expected);
+        assert_eq!(output, expected);
     }
 
     #[test]
@@ -420,9 +420,9 @@ mod tests {
             .env("HOME", "/root")
             .env("GIT_CONFIG_GLOBAL", "/etc/x");
         clear_environment(&mut command);
-        let said = String::from_utf8(answer(command, None).unwrap()).unwrap();
+        let output = String::from_utf8(answer(command, None).unwrap()).unwrap();
         let path = std::env::var("PATH").unwrap();
-        assert_eq!(said, format!("PATH={path}\n"));
+        assert_eq!(output, format!("PATH={path}\n"));
     }
 
     #[test]
