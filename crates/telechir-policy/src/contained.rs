@@ -5,6 +5,7 @@
 //! never holds counts, too. What only running would show (variables, patterns, other interpreters)
 //! is not found, and the user is asked about it.
 
+mod braces;
 mod reader;
 mod runners;
 mod script;

@@ -3,7 +3,13 @@
 //!
 //! A stack of its own instead of recursion: the nesting of a script has no limit but its length.
 
+mod ansi_c;
+mod names;
+
 use std::mem;
+
+use super::braces;
+use names::{assigned, is_descriptor, is_name};
 
 /// Stands for what is known only when it runs.
 pub(super) const UNKNOWN: char = '\u{fffd}';
@@ -37,6 +43,8 @@ pub(super) enum Text {
 pub(super) struct ReadText {
     /// The words of each command after quote removal; none is empty.
     pub(super) commands: Vec<Vec<String>>,
+    /// The words of the commands with braces, after brace expansion; `commands` has them as written.
+    pub(super) expanded: Vec<Vec<String>>,
     /// Texts in it: here documents, values of variables, backquoted commands.
     pub(super) texts: Vec<Text>,
 }
@@ -70,10 +78,17 @@ enum Frame {
     DoubleQuotes,
     /// As between double quotes, up to the end of the text.
     Substitutions,
-    /// `${…}` that began here.
-    Braces(CommandLevel, usize),
+    /// `${…}`.
+    Braces(Braces),
     /// Arithmetic, or the subscript of an array.
     Brackets(Brackets),
+}
+
+#[derive(Debug)]
+struct Braces {
+    outer: CommandLevel,
+    start: usize,
+    is_quote_literal: bool,
 }
 
 #[derive(Debug)]
@@ -100,7 +115,11 @@ enum BracketKind {
 #[derive(Debug, Default)]
 struct CommandLevel {
     words: Vec<String>,
+    /// The words after brace expansion, if there is any.
+    expanded: Option<Vec<String>>,
     word: Option<String>,
+    /// Byte positions of unquoted `{`, `,` and `}` in the word.
+    brace_marks: Vec<usize>,
     word_start: usize,
     /// Length of the word at its first quote.
     quoted_at: Option<usize>,
@@ -165,7 +184,7 @@ impl ScriptReader<'_> {
                 match self.frames.last() {
                     None | Some(Frame::Commands(_)) => self.in_commands(c),
                     Some(Frame::DoubleQuotes | Frame::Substitutions) => self.in_double_quotes(c),
-                    Some(Frame::Braces(..)) => self.in_braces(c),
+                    Some(Frame::Braces(_)) => self.in_braces(c),
                     Some(Frame::Brackets(_)) => self.in_brackets(c),
                 }
             }
@@ -177,7 +196,7 @@ impl ScriptReader<'_> {
                     self.end_command();
                     self.level = outer;
                 }
-                Some(Frame::Braces(outer, _)) => self.level = outer,
+                Some(Frame::Braces(braces)) => self.level = braces.outer,
                 Some(Frame::Brackets(brackets)) => self.end_brackets(brackets),
             }
         }
@@ -247,8 +266,12 @@ impl ScriptReader<'_> {
                 self.frames.push(Frame::DoubleQuotes);
             }
             '`' => self.backquoted(),
-            '$' if self.next_if('$') => self.push(UNKNOWN),
             '$' => self.dollar(),
+            '{' | ',' | '}' => {
+                self.push(c);
+                let length = self.level.word.as_ref().map_or(0, String::len);
+                self.level.brace_marks.push(length - 1);
+            }
             plain => self.push(plain),
         }
     }
@@ -274,7 +297,7 @@ impl ScriptReader<'_> {
     fn in_braces(&mut self, c: char) {
         match c {
             '}' => {
-                let Some(Frame::Braces(outer, start)) = self.frames.pop() else {
+                let Some(Frame::Braces(Braces { outer, start, .. })) = self.frames.pop() else {
                     return;
                 };
                 self.level = outer;
@@ -311,6 +334,7 @@ impl ScriptReader<'_> {
     fn in_group(&mut self, c: char) {
         match c {
             '\\' => drop(self.next()),
+            '\'' if self.is_quote_literal() => {}
             '\'' => {
                 // Between double quotes bash substitutes in it, too.
                 let text: String = self.up_to_quote().iter().collect();
@@ -320,9 +344,29 @@ impl ScriptReader<'_> {
             }
             '"' => self.frames.push(Frame::DoubleQuotes),
             '`' => self.backquoted(),
+            '$' if self.is_quote_literal() && self.peek(0) == Some('\'') => {}
             '$' => self.dollar(),
             _ => {}
         }
+    }
+
+    /// Whether a single quote stands for itself in the `${…}` that begins here: in the word of
+    /// `"${name:-word}"`, but not in the pattern of `"${name#pattern}"`.
+    fn is_quote_literal_in_braces(&self) -> bool {
+        let is_quoted = match self.frames.last() {
+            Some(Frame::DoubleQuotes | Frame::Substitutions) => true,
+            Some(Frame::Braces(braces)) => braces.is_quote_literal,
+            _ => false,
+        };
+        let rest = &self.chars[self.at..];
+        let is_name = |c: &&char| c.is_ascii_alphanumeric() || **c == '_';
+        let length = rest.iter().take_while(is_name).count();
+        is_quoted && matches!(rest.get(length), Some('-' | '+' | '=' | ':' | '?'))
+    }
+
+    fn is_quote_literal(&self) -> bool {
+        let frame = self.frames.last();
+        matches!(frame, Some(Frame::Braces(braces)) if braces.is_quote_literal)
     }
 
     fn push(&mut self, c: char) {
@@ -398,70 +442,20 @@ impl ScriptReader<'_> {
             Some('{') => {
                 self.push(UNKNOWN);
                 self.at += 1;
-                let outer = mem::take(&mut self.level);
-                self.frames.push(Frame::Braces(outer, self.at));
+                let braces = Braces {
+                    is_quote_literal: self.is_quote_literal_in_braces(),
+                    outer: mem::take(&mut self.level),
+                    start: self.at,
+                };
+                self.frames.push(Frame::Braces(braces));
+            }
+            // The process id, which takes both.
+            Some('$') => {
+                self.push(UNKNOWN);
+                self.at += 1;
             }
             _ => self.push(UNKNOWN),
         }
-    }
-
-    /// The rest of `$'…'`.
-    fn ansi_c_quoted(&mut self) {
-        let mut bytes = Vec::new();
-        while let Some(c) = self.next().filter(|c| *c != '\'') {
-            match c {
-                '\\' => self.escaped(&mut bytes),
-                plain => push_char(&mut bytes, plain),
-            }
-        }
-        // bash ends the text at a zero byte.
-        let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
-        let text = String::from_utf8_lossy(text);
-        self.level.word.get_or_insert_default().push_str(&text);
-    }
-
-    /// Adds what an escape sequence in `$'…'` stands for.
-    fn escaped(&mut self, bytes: &mut Vec<u8>) {
-        let Some(c) = self.next() else {
-            return;
-        };
-        match c {
-            'a' => bytes.push(0x07),
-            'b' => bytes.push(0x08),
-            'e' | 'E' => bytes.push(0x1b),
-            'f' => bytes.push(0x0c),
-            'n' => bytes.push(b'\n'),
-            'r' => bytes.push(b'\r'),
-            't' => bytes.push(b'\t'),
-            'v' => bytes.push(0x0b),
-            'c' => {
-                let control = self.next().and_then(|c| u8::try_from(c).ok());
-                bytes.extend(control.map(|byte| byte & 0x1f));
-            }
-            'x' => bytes.extend(self.number(16, 2).map(|byte| (byte & 0xff) as u8)),
-            '0'..='7' => {
-                self.at -= 1;
-                bytes.extend(self.number(8, 3).map(|byte| (byte & 0xff) as u8));
-            }
-            'u' | 'U' => {
-                let code = self.number(16, if c == 'u' { 4 } else { 8 });
-                push_char(bytes, code.and_then(char::from_u32).unwrap_or(UNKNOWN));
-            }
-            other => push_char(bytes, other),
-        }
-    }
-
-    /// A number of at most so many digits; none without a digit.
-    fn number(&mut self, radix: u32, max_digits: usize) -> Option<u32> {
-        let mut value: Option<u32> = None;
-        for _ in 0..max_digits {
-            let Some(digit) = self.peek(0).and_then(|c| c.to_digit(radix)) else {
-                break;
-            };
-            self.at += 1;
-            value = Some(value.unwrap_or(0).wrapping_mul(radix).wrapping_add(digit));
-        }
-        value
     }
 
     /// Begins the commands of a substitution or group.
@@ -564,14 +558,10 @@ impl ScriptReader<'_> {
 
     /// A redirection or a here document, whose first character was read.
     fn angle(&mut self, first: char) {
-        // The descriptor: a number, or a variable that gets it.
-        let is_descriptor = |word: &str| {
-            word.bytes().all(|byte| byte.is_ascii_digit())
-                || (word.starts_with('{') && word.ends_with('}'))
-        };
         let is_plain = self.level.quoted_at.is_none();
         if is_plain && self.level.word.as_deref().is_some_and(is_descriptor) {
             self.level.word = None;
+            self.level.brace_marks.clear();
         }
         if first == '>' || !self.next_if('<') {
             let _is_longer = self.next_if('&') || self.next_if('>') || self.next_if('|');
@@ -638,6 +628,7 @@ impl ScriptReader<'_> {
             return;
         };
         let quoted_at = self.level.quoted_at.take();
+        let brace_marks = mem::take(&mut self.level.brace_marks);
         let is_quoted = quoted_at.is_some();
         match self.level.redirection.take() {
             None => {}
@@ -670,8 +661,29 @@ impl ScriptReader<'_> {
             }
             return;
         }
+        self.expand_braces(&word, brace_marks);
         self.level.words.push(word);
         self.end_of_head(is_quoted);
+    }
+
+    /// Adds what a word becomes to the expanded words, before it is added itself.
+    fn expand_braces(&mut self, word: &str, marks: Vec<usize>) {
+        let level = &mut self.level;
+        // Two braces, and a comma or a sequence between them.
+        let expanded = match marks.len() {
+            0 | 1 => None,
+            _ => braces::expanded(word, marks, &mut self.left),
+        };
+        match expanded {
+            Some(new) => {
+                let words = level.expanded.get_or_insert_with(|| level.words.clone());
+                words.extend(new);
+            }
+            None => level
+                .expanded
+                .iter_mut()
+                .for_each(|words| words.push(word.to_owned())),
+        }
     }
 
     /// Whether a word at the beginning of a command is not part of it.
@@ -754,6 +766,9 @@ impl ScriptReader<'_> {
     fn end_command(&mut self) {
         self.end_word();
         let words = mem::take(&mut self.level.words);
+        let expanded = self.level.expanded.take();
+        let has_words = |words: &Vec<String>| !words.is_empty();
+        self.contents.expanded.extend(expanded.filter(has_words));
         self.level = CommandLevel {
             cases: mem::take(&mut self.level.cases),
             ..CommandLevel::default()
@@ -762,25 +777,4 @@ impl ScriptReader<'_> {
             self.contents.commands.push(words);
         }
     }
-}
-
-fn push_char(bytes: &mut Vec<u8>, c: char) {
-    bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
-}
-
-fn is_name(word: &str) -> bool {
-    !word.is_empty()
-        && !word.starts_with(|c: char| c.is_ascii_digit())
-        && word
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-}
-
-/// The variable to which a word assigns a value, if it does, and the value.
-fn assigned(word: &str, quoted_at: Option<usize>) -> Option<(&str, &str)> {
-    let (name, value) = word.split_once('=')?;
-    let is_before_quotes = quoted_at.is_none_or(|at| name.len() < at);
-    let name = name.strip_suffix('+').unwrap_or(name);
-    let name = name.strip_suffix("[]").unwrap_or(name);
-    (is_before_quotes && is_name(name)).then_some((name, value))
 }

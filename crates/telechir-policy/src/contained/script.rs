@@ -80,7 +80,7 @@ pub(super) fn commands_of(text: &str) -> Vec<ScriptCommand> {
             left -= length;
             let contents = reader::read(&text);
             open.extend(contents.texts);
-            for words in contents.commands {
+            for words in contents.commands.into_iter().chain(contents.expanded) {
                 open.extend(scripts_in(&words));
                 commands.push(ScriptCommand::new(words));
             }

@@ -14,8 +14,23 @@ use crate::shell::{SANDBOX, proposal};
 
 /// What the user denied.
 const DENIED: &str = "pw x9";
+/// The same command as bash expands it.
+const SPELLINGS: [&str; 12] = [
+    DENIED,
+    "{pw,x9}",
+    "{pw,{x9,}}",
+    "{,pw} x9",
+    "{pw,} x9",
+    "{p..p}w x9",
+    "pw {x9,}",
+    "pw x{9..9}",
+    "pw {x{9..9},}",
+    "{\"pw\",'x'9}",
+    "{pw,x9}>f",
+    ">f {pw,x9}",
+];
 /// Where a script can have a command, at `@`.
-const CONTEXTS: [&str; 62] = [
+const CONTEXTS: [&str; 67] = [
     "@",
     "@; n",
     "n; @",
@@ -54,6 +69,7 @@ const CONTEXTS: [&str; 62] = [
     "z='a b' @",
     "z=\"a\"'b' @",
     "{fd}>f @",
+    "{fd[1]}>f @",
     ">f @",
     "2>&1 @ >&2",
     ">- @",
@@ -63,6 +79,10 @@ const CONTEXTS: [&str; 62] = [
     "echo ${u:-$(@)}",
     "echo \"${u:-$(@)}\"",
     "echo \"${u:-'$(@)'}\"",
+    "echo \"$${u:-'$(@)'}\"",
+    "echo \"$$${u:-'$(@)'}\"",
+    "echo \"${u:-'$(n ''; @)'}\"",
+    "echo \"${u:-${v-'}$(@)'}}\"",
     "echo ${u:-'}'$(@)}",
     "echo \"${u#'\"'}\"; @",
     "echo $((1 + 1)); @",
@@ -127,12 +147,13 @@ fn scripts(count: usize) -> Vec<String> {
         prop::sample::select(NOISE.to_vec()),
         any::<prop::sample::Index>(),
     );
-    let script = (contexts, prop::collection::vec(noise, 0..3));
+    let spelling = prop::sample::select(SPELLINGS.to_vec());
+    let script = (spelling, contexts, prop::collection::vec(noise, 0..3));
     let mut runner = TestRunner::deterministic();
     let generate = |_| {
-        let (contexts, noise) = script.new_tree(&mut runner).unwrap().current();
+        let (spelling, contexts, noise) = script.new_tree(&mut runner).unwrap().current();
         let nested = |inner: String, context: &&str| context.replace('@', &inner);
-        let mut text = contexts.iter().fold(DENIED.to_owned(), nested);
+        let mut text = contexts.iter().fold(spelling.to_owned(), nested);
         for (noise, at) in noise {
             text.insert_str(at.index(text.len() + 1), noise);
         }
@@ -173,7 +194,7 @@ fn is_denied(script: &str) -> bool {
 
 #[test]
 fn a_denied_command_is_found_wherever_bash_runs_it() {
-    let scripts = scripts(600);
+    let scripts = scripts(1000);
     let folder = tempfile::tempdir().unwrap();
     let ran = ran_by_bash(folder.path(), &scripts);
     assert_eq!(ran.len(), scripts.len());
