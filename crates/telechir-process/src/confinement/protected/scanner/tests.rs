@@ -219,7 +219,8 @@ fn a_command_s_folder_that_cannot_be_read_is_opened_and_the_user_s_is_not() {
     let top = tempfile::tempdir().unwrap();
     let at = |name: &str| top.path().join(name);
     let mode = |name: &str| fs::metadata(at(name)).unwrap().permissions().mode() & 0o777;
-    let close = |name: &str| fs::set_permissions(at(name), PermissionsExt::from_mode(0)).unwrap();
+    let close =
+        |name: &str| fs::set_permissions(at(name), PermissionsExt::from_mode(0o000)).unwrap();
     for folder in ["", "user", "command"] {
         fs::create_dir_all(at(folder)).unwrap();
     }
