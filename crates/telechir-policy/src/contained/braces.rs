@@ -2,8 +2,11 @@
 
 /// How many characters one word may become.
 const MAX_EXPANDED_CHARS: usize = 16 << 10;
+/// The longest text between two braces that is read as a sequence, in bytes: three numbers with as
+/// many zeros before them as anybody writes.
+const MAX_SEQUENCE_BYTES: usize = 256;
 
-/// A word with the byte positions of its unquoted `{`, `,` and `}`.
+/// A word with the byte positions of its unquoted `{`, `,` and `}`, in order.
 struct MarkedWord {
     text: String,
     marks: Vec<usize>,
@@ -20,6 +23,9 @@ struct Group {
 /// The words that a word becomes, without empty ones; `None` if it stays as it is, or would become
 /// more than `left` characters, from which those of the new words are taken.
 pub(super) fn expanded(text: &str, marks: Vec<usize>, left: &mut usize) -> Option<Vec<String>> {
+    if text.len() > MAX_EXPANDED_CHARS {
+        return None;
+    }
     let mut done = Vec::new();
     let mut open = vec![MarkedWord {
         text: text.to_owned(),
@@ -44,11 +50,18 @@ pub(super) fn expanded(text: &str, marks: Vec<usize>, left: &mut usize) -> Optio
     is_expanded.then_some(done)
 }
 
+/// What is between two braces.
+enum Members {
+    /// The positions of the commas between the alternatives.
+    Between(Vec<usize>),
+    Sequence(Vec<MarkedWord>),
+}
+
 impl MarkedWord {
     /// The first group that is expanded; a sequence has at most `max_length` members.
     fn first_group(&self, max_length: usize) -> Option<Group> {
         let mut open: Vec<(usize, Vec<usize>)> = Vec::new();
-        let mut first: Option<Group> = None;
+        let mut first: Option<(usize, usize, Members)> = None;
         for &at in &self.marks {
             match self.text.as_bytes()[at] {
                 b'{' => open.push((at, Vec::new())),
@@ -61,34 +74,41 @@ impl MarkedWord {
                     let Some((start, commas)) = open.pop() else {
                         continue;
                     };
-                    if first.as_ref().is_some_and(|first| first.open < start) {
+                    if first.as_ref().is_some_and(|(open, ..)| *open < start) {
                         continue;
                     }
-                    let alternatives = match commas.as_slice() {
-                        [] => sequence(&self.text[start + 1..at], max_length),
-                        commas => Some(self.split(start, commas, at)),
+                    let members = match commas.as_slice() {
+                        [] => {
+                            sequence(&self.text[start + 1..at], max_length).map(Members::Sequence)
+                        }
+                        _ => Some(Members::Between(commas)),
                     };
-                    first = alternatives
-                        .map(|alternatives| Group {
-                            open: start,
-                            close: at,
-                            alternatives,
-                        })
-                        .or(first);
+                    first = members.map(|members| (start, at, members)).or(first);
                 }
             }
         }
-        first
+        let (open, close, members) = first?;
+        let alternatives = match members {
+            Members::Sequence(members) => members,
+            Members::Between(commas) => self.split(open, &commas, close),
+        };
+        Some(Group {
+            open,
+            close,
+            alternatives,
+        })
     }
 
     fn split(&self, open: usize, commas: &[usize], close: usize) -> Vec<Self> {
         let starts = std::iter::once(open).chain(commas.iter().copied());
         let ends = commas.iter().copied().chain([close]);
         let part = |(start, end): (usize, usize)| {
-            let marks = self.marks.iter().filter(|at| start < **at && **at < end);
+            let first = self.marks.partition_point(|at| *at <= start);
+            let after = self.marks.partition_point(|at| *at < end);
+            let marks = &self.marks[first..after];
             Self {
                 text: self.text[start + 1..end].to_owned(),
-                marks: marks.map(|at| at - start - 1).collect(),
+                marks: marks.iter().map(|at| at - start - 1).collect(),
             }
         };
         starts.zip(ends).map(part).collect()
@@ -112,6 +132,9 @@ impl MarkedWord {
 
 /// The members of `1..9`, `01..10..2` or `a..e`; `None` if the text is none, or has too many.
 fn sequence(text: &str, max_length: usize) -> Option<Vec<MarkedWord>> {
+    if text.len() > MAX_SEQUENCE_BYTES {
+        return None;
+    }
     let (first, rest) = text.split_once("..")?;
     let (last, step) = match rest.split_once("..") {
         Some((last, step)) => (last, step.parse::<i64>().ok()?),
@@ -228,7 +251,17 @@ mod tests {
         assert_eq!(expand(&"{a,b}".repeat(40), &mut left), None);
         assert!(left >= (1 << 20) - MAX_EXPANDED_CHARS);
         assert_eq!(expand("{1..9223372036854775807}", &mut left), None);
-        let many = "{".repeat(100_000);
-        assert_eq!(expand(&many, &mut left), None);
+        for many in ["{".repeat(100_000), format!("{{{}}}", ",".repeat(1 << 20))] {
+            assert_eq!(expand(&many, &mut left), None);
+        }
+    }
+
+    #[test]
+    fn groups_in_groups_take_no_time_of_their_own() {
+        let deep = format!("{}x{}", "{".repeat(3_000), ",b}".repeat(3_000));
+        assert_eq!(expand(&deep, &mut (1 << 20)), None, "too long");
+        let deep = format!("{}x{}", "{".repeat(50), ",b}".repeat(50));
+        let words = expand(&deep, &mut (1 << 20)).unwrap();
+        assert_eq!(words, format!("x{}", " b".repeat(50)));
     }
 }

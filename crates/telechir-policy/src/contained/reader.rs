@@ -9,7 +9,7 @@ mod names;
 use std::mem;
 
 use super::braces;
-use names::{assigned, is_descriptor, is_name};
+use names::{assigned, is_descriptor, is_name, parameter_length};
 
 /// Stands for what is known only when it runs.
 pub(super) const UNKNOWN: char = '\u{fffd}';
@@ -64,6 +64,7 @@ pub(super) fn read(text: &Text) -> ReadText {
         documents: Vec::new(),
         read_again: 0,
         left: MAX_GROUPED + 4 * chars.len(),
+        left_for_braces: MAX_GROUPED + 4 * chars.len(),
         contents: ReadText::default(),
     };
     reader.read();
@@ -174,6 +175,8 @@ struct ScriptReader<'a> {
     read_again: usize,
     /// How many characters of groups may be read again.
     left: usize,
+    /// How many characters words with braces may become.
+    left_for_braces: usize,
     contents: ReadText,
 }
 
@@ -359,9 +362,8 @@ impl ScriptReader<'_> {
             _ => false,
         };
         let rest = &self.chars[self.at..];
-        let is_name = |c: &&char| c.is_ascii_alphanumeric() || **c == '_';
-        let length = rest.iter().take_while(is_name).count();
-        is_quoted && matches!(rest.get(length), Some('-' | '+' | '=' | ':' | '?'))
+        let rest = &rest[parameter_length(rest)..];
+        is_quoted && matches!(rest.first(), Some('-' | '+' | '=' | ':' | '?'))
     }
 
     fn is_quote_literal(&self) -> bool {
@@ -651,6 +653,10 @@ impl ScriptReader<'_> {
         if is_first && !is_quoted && self.is_keyword(&word) {
             return;
         }
+        // Bash negates behind some redirections, too: `{name}>file ! command`.
+        if word == "!" && self.level.words.is_empty() && !is_quoted {
+            return;
+        }
         if self.level.words.is_empty()
             && let Some((name, value)) = assigned(&word, quoted_at)
         {
@@ -672,7 +678,7 @@ impl ScriptReader<'_> {
         // Two braces, and a comma or a sequence between them.
         let expanded = match marks.len() {
             0 | 1 => None,
-            _ => braces::expanded(word, marks, &mut self.left),
+            _ => braces::expanded(word, marks, &mut self.left_for_braces),
         };
         match expanded {
             Some(new) => {

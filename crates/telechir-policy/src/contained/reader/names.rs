@@ -1,4 +1,4 @@
-//! Names of variables, in assignments and redirections.
+//! Names of variables, in assignments, redirections and expansions.
 
 pub(super) fn is_name(word: &str) -> bool {
     !word.is_empty()
@@ -27,4 +27,26 @@ pub(super) fn assigned(word: &str, quoted_at: Option<usize>) -> Option<(&str, &s
     let name = name.strip_suffix('+').unwrap_or(name);
     let name = name.strip_suffix("[]").unwrap_or(name);
     (is_before_quotes && is_name(name)).then_some((name, value))
+}
+
+/// How many characters the parameter has with which the text after `${` begins: a name, a number or
+/// a special parameter, perhaps after `!` and before a subscript.
+pub(super) fn parameter_length(text: &[char]) -> usize {
+    let is_name = |c: &&char| c.is_ascii_alphanumeric() || **c == '_';
+    let is_special = |c: &char| matches!(c, '@' | '*' | '#' | '?' | '$' | '!' | '-');
+    let indirect = match text {
+        ['!', next, ..] if next.is_ascii_alphanumeric() || matches!(next, '_' | '@' | '*') => 1,
+        _ => 0,
+    };
+    let rest = &text[indirect..];
+    let name = match rest.iter().take_while(is_name).count() {
+        0 => usize::from(rest.first().is_some_and(is_special)),
+        name => name,
+    };
+    let rest = &rest[name..];
+    let subscript = match rest.first() {
+        Some('[') => rest.iter().position(|c| *c == ']').map_or(0, |end| end + 1),
+        _ => 0,
+    };
+    indirect + name + subscript
 }

@@ -30,7 +30,7 @@ const SPELLINGS: [&str; 12] = [
     ">f {pw,x9}",
 ];
 /// Where a script can have a command, at `@`.
-const CONTEXTS: [&str; 67] = [
+const CONTEXTS: [&str; 70] = [
     "@",
     "@; n",
     "n; @",
@@ -85,6 +85,9 @@ const CONTEXTS: [&str; 67] = [
     "echo \"${u:-${v-'}$(@)'}}\"",
     "echo ${u:-'}'$(@)}",
     "echo \"${u#'\"'}\"; @",
+    "echo \"${*:-'}\"; @; n \"'\"",
+    "echo \"${?:-'}\"; @; n \"'\"",
+    "echo \"${u[0]:-'}\"; @; n \"'\"",
     "echo $((1 + 1)); @",
     "echo $(( $(@) ))",
     "((1 #)); @",
