@@ -24,6 +24,9 @@ const STRUCTURE: [&str; 11] = [
     "finishReason",
 ];
 
+/// Members with what a model chose, in which no name is the provider's.
+const ARGUMENTS: [&str; 3] = ["input", "arguments", "args"];
+
 /// The texts that a recording must not contain.
 #[derive(Clone, Default)]
 pub(crate) struct Redactor {
@@ -62,30 +65,47 @@ impl Redactor {
             return self.prose(text);
         };
         let mut redacted = document.clone();
-        self.document(&mut redacted);
-        match redacted == document {
+        self.redact(&mut redacted, false);
+        let text = match redacted == document {
             // Written as it was.
             true => text.to_owned(),
             false => redacted.to_string(),
-        }
+        };
+        // In names of members, and in the first of two members of one name.
+        without(&without(&text, &self.secrets), &self.inputs)
     }
 
-    /// Removes the secrets from every string of a document.
+    /// Removes the secrets from every string and number of a provider's document.
     pub(crate) fn document(&self, document: &mut Value) {
+        self.redact(document, true);
+    }
+
+    fn redact(&self, document: &mut Value, is_provider: bool) {
         match document {
             Value::String(text) => *text = self.text(text),
-            Value::Array(items) => items.iter_mut().for_each(|item| self.document(item)),
+            Value::Array(items) => items
+                .iter_mut()
+                .for_each(|item| self.redact(item, is_provider)),
             Value::Object(members) => {
                 for (name, member) in members {
                     match member.as_str() {
-                        Some(text) if STRUCTURE.contains(&name.as_str()) => {
+                        Some(text) if is_provider && STRUCTURE.contains(&name.as_str()) => {
                             *member = without(text, &self.secrets).into();
                         }
-                        Some(_) | None => self.document(member),
+                        _ => {
+                            self.redact(member, is_provider && !ARGUMENTS.contains(&name.as_str()))
+                        }
                     }
                 }
             }
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+            Value::Number(number) => {
+                let digits = number.to_string();
+                let mut long = self.secrets.iter().chain(&self.inputs);
+                if long.any(|hidden| digits.contains(hidden)) || self.values.contains(&digits) {
+                    *document = REMOVED.into();
+                }
+            }
+            Value::Null | Value::Bool(_) => {}
         }
     }
 
@@ -216,6 +236,27 @@ mod tests {
             redactor.document(&mut document);
             let expected = json!({"function": {"name": "shell", "arguments": expected}});
             assert_eq!(document, expected);
+        }
+    }
+
+    #[test]
+    fn hidden_input_is_found_in_numbers_names_and_repeated_members() {
+        let mut redactor = Redactor::default();
+        redactor.hide_input(vec!["481516".to_owned(), "hunter22".to_owned()]);
+        for (arguments, expected) in [
+            ("{\"pin\": 481516}", "{\"pin\":\"(hidden)\"}"),
+            ("{\"hunter22\": 1}", "{\"(hidden)\": 1}"),
+            (
+                "{\"text\":\"hunter22\",\"text\":\"x\"}",
+                "{\"text\":\"(hidden)\",\"text\":\"x\"}",
+            ),
+            ("{\"name\":\"hunter22\"}", "{\"name\":\"(hidden)\"}"),
+        ] {
+            let mut document =
+                json!({"arguments": arguments, "input": {"id": "hunter22", "pin": 481516}});
+            redactor.document(&mut document);
+            let input = json!({"id": "(hidden)", "pin": "(hidden)"});
+            assert_eq!(document, json!({"arguments": expected, "input": input}));
         }
     }
 

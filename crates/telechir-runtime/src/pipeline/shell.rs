@@ -171,15 +171,21 @@ pub(super) fn hidden_input(
 }
 
 /// Whether the shell may ask for hidden input after a call that it does not ask for before: the call
-/// starts or continues a program, or gives a running one time.
+/// starts or continues a program, or gives a running one time, as also a question to the user does.
 fn may_reach_prompt(call: &ToolCall) -> bool {
+    const SHORT: [ActionKind; 4] = [
+        ActionKind::Screenshot,
+        ActionKind::ObserveScreen,
+        ActionKind::Zoom,
+        ActionKind::CursorPosition,
+    ];
     match call {
         ToolCall::Shell(call) => call.action != ShellAction::List,
         ToolCall::Computer(call) => call
             .actions
             .iter()
-            .any(|action| matches!(action.kind(), ActionKind::Wait | ActionKind::WaitFor)),
-        ToolCall::Edit(_) | ToolCall::Function(_) => false,
+            .any(|action| !SHORT.contains(&action.kind())),
+        ToolCall::Edit(_) | ToolCall::Function(_) => true,
     }
 }
 
