@@ -11,7 +11,7 @@ use telechir_host::approvals::{
 use telechir_policy::{Decision, Digest, Interface};
 
 use super::problem::{Problem, ProblemKind};
-use super::request::{ApiRequest, reply};
+use super::request::{ApiRequest, failure, reply};
 use super::sessions;
 
 /// An open question.
@@ -186,6 +186,7 @@ async fn find(request: &ApiRequest) -> Result<(HostClient, OpenApproval), Proble
     let missing = |detail: String| Problem::new(ProblemKind::NotFound, detail);
     let code: ApprovalCode = request.path("id").parse().map_err(missing)?;
     let mut settled = None;
+    let mut lost = None;
     for client in sessions::all(&request.state).await? {
         match client.find_approval(&code).await {
             Ok(FoundApproval {
@@ -193,8 +194,15 @@ async fn find(request: &ApiRequest) -> Result<(HostClient, OpenApproval), Proble
             }) => return Ok((client, open)),
             Ok(found) => settled = settled.or(found.settled),
             // A session that ends meanwhile must not hide the others.
-            Err(error) => tracing::warn!(%error, "a question is not looked for in a session"),
+            Err(error) => {
+                tracing::warn!(%error, "a question is not looked for in a session");
+                lost = lost.or(Some(error));
+            }
         }
+    }
+    // The question may be that session's.
+    if let (None, Some(error)) = (&settled, lost) {
+        return Err(failure(error));
     }
     Err(missing(settled.map_or_else(
         || format!("no open question has the id {code}"),

@@ -163,9 +163,7 @@ fn session_token(request: &ApiRequest, session: &str) -> Result<String, Problem>
         session: Some(session.to_owned()),
     };
     let tokens = &request.state.settings.tokens;
-    let created = tokens
-        .revoke_session(session)
-        .and_then(|()| tokens.create_with(Role::Agent, name, options));
+    let created = tokens.create_with(Role::Agent, name, options);
     let (_, token) = created.map_err(|error| tokens_failed(&error))?;
     Ok(token.reveal().to_owned())
 }

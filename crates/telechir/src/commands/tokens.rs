@@ -24,7 +24,8 @@ pub(crate) fn tokens(arguments: &TokensArguments) -> Result<ExitCode, CliError> 
         } => {
             if process_of(name).is_some() {
                 return Err(CliError::message(format!(
-                    "the name {name} is for a page of `telechir view`, which ends with its process;                      choose another one"
+                    "the name {name} is for a page of `telechir view`, which ends with its process; \
+                     choose another one"
                 )));
             }
             let options = TokenOptions {
