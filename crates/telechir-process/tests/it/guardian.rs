@@ -3,6 +3,7 @@
 use std::fs;
 use std::future::pending;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use telechir_process::confinement::{MissingFiles, Protected, ResourceLimits};
 use telechir_process::guardian::{
@@ -12,6 +13,7 @@ use telechir_process::{Cgroup, Child, Identity, Pid, Signal, Spawn, Stdio, is_ro
 use telechir_testkit::assert_eventually;
 use telechir_testkit::gate::{Privilege, lacks};
 use tempfile::TempDir;
+use tokio::time::timeout;
 
 use crate::{lifeline, output, read_all, reopen, sh};
 
@@ -76,10 +78,11 @@ impl OwnerFixture {
         self.owner.as_ref().unwrap().signal(signal).unwrap();
     }
 
-    /// Waits until no process has the lifeline and no file is left. Not within the two seconds of a
-    /// quiet machine, because other tests occupy this one.
+    /// Waits until no process has the lifeline and no file is left: two seconds on a quiet machine,
+    /// but other tests occupy this one.
     async fn assert_cleaned_up(self) {
-        assert_eq!(read_all(self.reader).await, "");
+        let ended = timeout(Duration::from_secs(12), read_all(self.reader)).await;
+        assert_eq!(ended.unwrap(), "");
         let left = || -> Vec<String> {
             let entries = fs::read_dir(self.folder.path()).unwrap().flatten();
             let names = entries.map(|entry| entry.file_name().into_string().unwrap());

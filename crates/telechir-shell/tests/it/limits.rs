@@ -71,7 +71,7 @@ async fn the_host_stays_usable_beside_a_fork_bomb_a_flood_and_a_disk_filler() {
                    while :; do head -c 20M /dev/zero >/dev/shm/a; done 2>/dev/null & \
                    while :; do head -c 9M /dev/zero >/run/a; done 2>/dev/null & yes";
     let brief = telechir_device::ShellCommand {
-        timeout: Duration::from_secs(2),
+        timeout: Duration::from_secs(8),
         ..command(attacks)
     };
     let starts = async {
@@ -84,8 +84,8 @@ async fn the_host_stays_usable_beside_a_fork_bomb_a_flood_and_a_disk_filler() {
     };
     let (output, slowest) = tokio::join!(shell.run(&brief), starts);
     assert_eq!(output.unwrap().outcome, ShellOutcome::Timeout);
-    // As long as nothing starves: other programs occupy the machine as well.
-    assert!(slowest < Duration::from_secs(15), "{slowest:?}");
+    // The attacks go on for longer.
+    assert!(slowest < Duration::from_secs(5), "{slowest:?}");
     assert_eq!(run(&mut shell, "echo next").await.stdout, "next\n");
     shell.close().await.unwrap();
 }

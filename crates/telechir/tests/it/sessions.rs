@@ -90,9 +90,18 @@ impl SessionFixture {
     }
 
     pub(crate) fn session_host(&self) -> Pid {
-        let pid = self.list()[0]["pid"].as_i64().expect("a number");
-        let pid = i32::try_from(pid).expect("a process id");
-        Pid::from_raw(pid).expect("a process")
+        self.session_hosts()[0]
+    }
+
+    pub(crate) fn session_hosts(&self) -> Vec<Pid> {
+        let pid = |session: &Value| {
+            let pid = session["pid"].as_i64().expect("a number");
+            let pid = i32::try_from(pid).expect("a process id");
+            Pid::from_raw(pid).expect("a process")
+        };
+        let listed = self.list();
+        let sessions = listed.as_array().expect("a list");
+        sessions.iter().map(pid).collect()
     }
 
     pub(crate) fn close(&self, name: &str) -> Ran {
