@@ -58,9 +58,9 @@ if [ ${#missing[@]} -gt 0 ]; then
     run=(sudo)
   fi
   echo "installing: ${missing[*]}"
-  # Mirrors fail now and then, and another program may hold the lock.
+  # Mirrors fail now and then, and another program may hold the locks: of the lists and of dpkg.
   options=(-o Acquire::Retries=3 -o DPkg::Lock::Timeout=300)
-  "${run[@]}" apt-get "${options[@]}" update -qq
+  "$(dirname "$0")/retry.sh" "${run[@]}" apt-get "${options[@]}" update -qq
   "${run[@]}" env DEBIAN_FRONTEND=noninteractive apt-get "${options[@]}" install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
   for entry in "${packages[@]}"; do
     IFS=: read -r package file _ <<<"$entry"
