@@ -1,6 +1,6 @@
 //! Dialogs of a page wait for an answer by the next action, block nothing, and are reported.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use telechir_browser::{Browser, Options};
@@ -383,6 +383,9 @@ async fn a_dialog_of_another_tab_does_not_end_an_action() {
     assert!(message.contains("tab_2 shows a dialog"), "{message}");
 }
 
+/// Whether the page that never loads in the next test is requested.
+static IS_LOADING: AtomicBool = AtomicBool::new(false);
+
 #[tokio::test]
 async fn a_read_or_load_that_a_dialog_stops_is_an_error() {
     let mut browser = scripted().await;
@@ -407,9 +410,19 @@ async fn a_read_or_load_that_a_dialog_stops_is_an_error() {
 
     // The old page asks while the server of the next one is silent.
     let server = Server::start(|path| match path {
-        "/silent" => None,
+        "/silent" => {
+            IS_LOADING.store(true, Ordering::Relaxed);
+            None
+        }
+        "/loading" => {
+            let is_loading = IS_LOADING.load(Ordering::Relaxed);
+            Some(Answer::page(&is_loading.to_string()))
+        }
         _ => Some(Answer::page(
-            "<title>asks</title><script>const ask = () => setTimeout(() => confirm('stay?'), 500)</script>",
+            "<title>asks</title><script>const ask = () => {\
+             const loading = () => fetch('/loading').then(a => a.text()).catch(String);\
+             const check = answer => answer === 'true' ? confirm('stay?') : loading().then(check);\
+             loading().then(check) }</script>",
         )),
     })
     .await;
