@@ -1,7 +1,7 @@
 //! What a session is started with, as one JSON document, and whether a later call agrees with it.
 
 use std::fmt::{self, Display};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -75,11 +75,20 @@ impl GivenFlags {
         Ok(Some(Value::Object(flags)))
     }
 
-    /// These flags and, for those not given, the ones that a recording has of its run.
+    /// These flags and, for those not given, the ones that a recording has of its run. The state
+    /// that the run saved is loaded in place of the one that it began with.
     pub(crate) fn with_recorded(mut self, recorded: &Value) -> Self {
+        let is_state_given = self.0.contains_key("storage_state");
         for (member, value) in recorded.as_object().into_iter().flatten() {
             let entry = self.0.entry(member.clone());
             entry.or_insert_with(|| value.clone());
+        }
+        let saved = self.0.get("save_storage_state").cloned();
+        let is_file = |path: &Value| path.as_str().is_some_and(|path| Path::new(path).is_file());
+        if let Some(saved) = saved.filter(is_file)
+            && !is_state_given
+        {
+            self.set("storage_state", saved);
         }
         self
     }
@@ -365,6 +374,21 @@ mod tests {
         for flag in ["--shell=sandbox", "--workspace=/w", "--policy=look"] {
             assert!(flags.to_string().contains(flag), "{flags}");
         }
+    }
+
+    #[test]
+    fn a_resumed_run_loads_the_state_that_it_saved() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name).display().to_string();
+        let recorded = json!({
+            "browser": "", "storage_state": path("a.json"), "save_storage_state": path("b.json"),
+        });
+        let loaded = |given: GivenFlags| given.with_recorded(&recorded).0["storage_state"].clone();
+        assert_eq!(loaded(given(&[])), path("a.json"));
+        std::fs::write(path("b.json"), "{}").unwrap();
+        assert_eq!(loaded(given(&[])), path("b.json"));
+        let flag = format!("--storage-state={}", path("c.json"));
+        assert_eq!(loaded(given(&["--browser", &flag])), path("c.json"));
     }
 
     #[test]
