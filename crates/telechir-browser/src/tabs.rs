@@ -14,7 +14,7 @@ use crate::context::Context;
 use crate::error::{CdpError, refused};
 use crate::setup::{Setup, WORLD};
 use crate::snapshot::cut;
-use crate::tab_registry::{Tab, TabFrame};
+use crate::tab_registry::{MAX_TABS, Tab, TabFrame};
 
 /// Truncates the title in the page: more is never reported.
 const READ_TITLE_AND_DENIALS: &str =
@@ -89,8 +89,13 @@ impl Browser {
         Ok((tab, page))
     }
 
-    /// Opens and activates an empty tab.
+    /// Opens and activates an empty tab; fails if there are too many.
     pub(crate) async fn open_tab(&mut self) -> Result<Tab, DeviceError> {
+        if self.registry.tabs().len() >= MAX_TABS {
+            return Err(refused(format!(
+                "{MAX_TABS} tabs are open, which is the limit; close one first."
+            )));
+        }
         let mut params = json!({ "url": "about:blank" });
         if let Some(context) = self.context.as_ref().and_then(Context::for_new_tabs) {
             params["browserContextId"] = context.into();
@@ -102,7 +107,12 @@ impl Browser {
             .await?;
         let target = answer["targetId"].as_str().unwrap_or_default();
         self.router.share(&self.client, target);
-        self.start_in(target).await
+        let started = self.start_in(target).await;
+        if started.is_err() {
+            let params = json!({ "targetId": target });
+            self.client.notify(None, "Target.closeTarget", params);
+        }
+        started
     }
 
     /// Waits until a tab is attached, and activates it.

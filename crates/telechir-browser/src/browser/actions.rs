@@ -16,7 +16,7 @@ use crate::error::refused;
 use crate::keyboard::PageKeyboard;
 use crate::navigate::{Direction, Navigation};
 use crate::pointer::{PagePointer, Pixel};
-use crate::tab_registry::{MAX_TABS, Tab};
+use crate::tab_registry::Tab;
 use crate::{address, script};
 
 impl Browser {
@@ -86,11 +86,6 @@ impl Browser {
             .map(|url| address::resolve(url, self.options.allowed_urls))
             .transpose()?;
         self.front().await?;
-        if self.registry.tabs().len() >= MAX_TABS {
-            return Err(refused(format!(
-                "{MAX_TABS} tabs are open, which is the limit; close one first."
-            )));
-        }
         self.open_tab().await?;
         match url {
             Some(url) => self.navigate(url.as_str(), None).await,

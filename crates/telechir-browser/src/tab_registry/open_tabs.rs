@@ -40,18 +40,18 @@ impl RegistryState {
             .owner
             .as_ref()
             .is_some_and(|existing| existing.contains(&target));
+        let opener = info["openerId"].as_str().map(str::to_owned);
+        // In a browser of somebody else, the owner opens tabs, too.
+        let is_of_page = self.owner.is_none() || (opener.is_some() && !is_known);
         if self.tabs.len() >= MAX_TABS {
-            match self.owner {
-                Some(_) => {
-                    let params = json!({ "sessionId": session });
-                    client.notify(None, "Target.detachFromTarget", params);
-                    self.notices.count_hidden_tab();
-                }
-                None => {
-                    let target = json!({ "targetId": info["targetId"] });
-                    client.notify(None, "Target.closeTarget", target);
-                    self.notices.count_closed_tab();
-                }
+            if is_of_page {
+                let target = json!({ "targetId": info["targetId"] });
+                client.notify(None, "Target.closeTarget", target);
+                self.notices.count_closed_tab();
+            } else {
+                let params = json!({ "sessionId": session });
+                client.notify(None, "Target.detachFromTarget", params);
+                self.notices.count_hidden_tab();
             }
             return;
         }
@@ -61,7 +61,7 @@ impl RegistryState {
             name: format!("tab_{}", self.last_number),
             target,
             session,
-            opener: info["openerId"].as_str().map(str::to_owned),
+            opener,
             title: text(&info["title"]),
             url: text(&info["url"]),
             crashed: false,
@@ -82,8 +82,7 @@ impl RegistryState {
                 tab_id: tab.name.clone(),
             });
         }
-        // In a browser of somebody else, the owner opens tabs, too.
-        if self.owner.is_none() || (tab.opener.is_some() && !is_known) {
+        if is_of_page {
             self.opened_by_page.push(tab.target.clone());
         }
         self.tabs.push(tab);

@@ -344,6 +344,30 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_tab_of_a_page_beyond_the_limit_is_closed_in_a_browser_of_somebody_else() {
+        for (target, is_closed) in [("before", false), ("later", true)] {
+            let mut fixture = Fixture::new();
+            let existing = HashSet::from(["before".to_owned()]);
+            fixture.registry = fixture.registry.of_owner(existing);
+            for number in 0..MAX_TABS {
+                fixture.tab("attachedToTarget", &format!("t{number}"), "");
+            }
+            let info = json!({ "targetId": target, "type": "page", "url": "", "openerId": "t0" });
+            let event = CdpEvent {
+                method: "Target.attachedToTarget".to_owned(),
+                params: json!({ "sessionId": format!("{target}-session"), "targetInfo": info }),
+                session: None,
+            };
+            fixture.registry.handle_event(&fixture.client, &event);
+            assert_eq!(fixture.targets().len(), MAX_TABS);
+            let sent = fixture.has_sent("closeTarget", target).await;
+            assert_eq!(sent, is_closed, "{target}");
+            let sent = fixture.has_sent("detachFromTarget", target).await;
+            assert_eq!(sent, !is_closed, "{target}");
+        }
+    }
+
+    #[tokio::test]
     async fn tabs_of_the_owner_are_not_reported_as_opened_by_a_page() {
         let mut fixture = Fixture::new();
         let existing = HashSet::from(["before".to_owned()]);
