@@ -1,7 +1,8 @@
 //! The headers and bodies of one request as text, without secrets.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
 use crate::client::text;
@@ -97,7 +98,7 @@ pub(crate) fn body(body: &str, media_type: &str) -> String {
 }
 
 /// The text without its secrets, if it is an object or a list of JSON after one of the prefixes with
-/// which servers send it.
+/// which servers send it. Without a secret it is the text as it was.
 fn hidden_json(text: &str) -> Option<String> {
     let start = text.trim_start_matches('\u{feff}').trim_start();
     let prefixes = JSON_PREFIXES.iter();
@@ -110,6 +111,11 @@ fn hidden_json(text: &str) -> Option<String> {
         return None;
     }
     let mut value: Value = serde_json::from_str(start).ok()?;
+    let mut deserializer = serde_json::Deserializer::from_str(start);
+    let has_secret = HasSecret(MemberValues::Shown).deserialize(&mut deserializer);
+    if !has_secret.unwrap_or(true) {
+        return Some(text.to_owned());
+    }
     hide_in(&mut value, MemberValues::Shown);
     let prefix = &text[..text.len() - start.len()];
     let end = &text[text.trim_end().len()..];
@@ -158,13 +164,7 @@ fn hide_in(value: &mut Value, shown: MemberValues) {
     match value {
         Value::Object(members) => {
             for (name, member) in members.iter_mut() {
-                let is_hidden = shown == MemberValues::Hidden || is_secret(name);
-                let shown = if is_hidden {
-                    MemberValues::Hidden
-                } else {
-                    MemberValues::Shown
-                };
-                hide_in(member, shown);
+                hide_in(member, shown.below(name));
             }
         }
         Value::Array(items) => items.iter_mut().for_each(|item| hide_in(item, shown)),
@@ -172,6 +172,80 @@ fn hide_in(value: &mut Value, shown: MemberValues) {
             *value = HIDDEN.into();
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+impl MemberValues {
+    /// Whether the values below a member are shown.
+    fn below(self, name: &str) -> Self {
+        if is_secret(name) { Self::Hidden } else { self }
+    }
+}
+
+/// Finds out whether JSON has a value that is not shown. It sees members of one name that a [`Value`]
+/// has only the last of.
+#[derive(Clone, Copy, Debug)]
+struct HasSecret(MemberValues);
+
+impl HasSecret {
+    fn is_hidden(self) -> bool {
+        self.0 == MemberValues::Hidden
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for HasSecret {
+    type Value = bool;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<bool, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for HasSecret {
+    type Value = bool;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<bool, E> {
+        Ok(false)
+    }
+
+    fn visit_bool<E: Error>(self, _: bool) -> Result<bool, E> {
+        Ok(self.is_hidden())
+    }
+
+    fn visit_i64<E: Error>(self, _: i64) -> Result<bool, E> {
+        Ok(self.is_hidden())
+    }
+
+    fn visit_u64<E: Error>(self, _: u64) -> Result<bool, E> {
+        Ok(self.is_hidden())
+    }
+
+    fn visit_f64<E: Error>(self, _: f64) -> Result<bool, E> {
+        Ok(self.is_hidden())
+    }
+
+    fn visit_str<E: Error>(self, _: &str) -> Result<bool, E> {
+        Ok(self.is_hidden())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<bool, A::Error> {
+        let mut has_secret = false;
+        while let Some(is_found) = items.next_element_seed(self)? {
+            has_secret |= is_found;
+        }
+        Ok(has_secret)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<bool, A::Error> {
+        let mut has_secret = false;
+        while let Some(name) = members.next_key::<String>()? {
+            has_secret |= members.next_value_seed(Self(self.0.below(&name)))?;
+        }
+        Ok(has_secret)
     }
 }
 
@@ -264,6 +338,30 @@ mod tests {
             for media_type in ["", "text/plain", "text/html", "application/json"] {
                 assert_eq!(body(&body_text, media_type), expected, "{media_type}");
             }
+        }
+    }
+
+    #[test]
+    fn json_without_a_secret_is_shown_as_it_was() {
+        for given in [
+            "{ \"n\" : 12345678901234567890123, \"x\": 1.50 }\n",
+            r#"{"a":1,"a":2,"e":"\u00e9","token":null}"#,
+            "[ 1,2 ]",
+            "data: {\"n\": 1e2}\n\ndata: [ ]\n\n",
+        ] {
+            assert_eq!(body(given, "application/json"), given);
+        }
+    }
+
+    #[test]
+    fn a_secret_that_a_later_member_replaces_is_hidden() {
+        for given in [
+            r#"{"a":{"token":"hunter"},"a":1}"#,
+            r#"{"token":"hunter","token":null}"#,
+            r#"[{"\u0074oken":["hunter"],"token":[]}]"#,
+        ] {
+            let shown = body(given, "application/json");
+            assert!(!shown.contains("hunter"), "{shown}");
         }
     }
 
