@@ -30,6 +30,7 @@ use crate::screencast;
 use crate::settle::{CaptureMode, IdleProbe, SettleWait};
 use crate::setup::Setup;
 use crate::snapshot::Snapshots;
+use crate::storage_state::InitialOrigins;
 use crate::tab_registry::{self, PageLeaving, TabRegistry};
 use crate::viewer::PageViewer;
 
@@ -72,6 +73,8 @@ pub struct Browser {
     pub(crate) options: Options,
     /// What pages saw at the start.
     pub(crate) initial_emulation: Emulation,
+    /// The stored data that was loaded at the start.
+    pub(crate) initial_origins: InitialOrigins,
     pub(crate) screen: Option<Box<dyn Screen>>,
     pub(crate) size: Size,
     /// Chromium's own user agent.
@@ -129,6 +132,7 @@ impl Browser {
             input: InputState::new(size, setup.scale),
             setup,
             initial_emulation: options.emulation.clone(),
+            initial_origins: InitialOrigins::default(),
             options,
             screen,
             size,

@@ -19,6 +19,7 @@ use crate::memory::MemoryLimit;
 use crate::options::Options;
 use crate::setup::Setup;
 use crate::snapshot::Snapshots;
+use crate::storage_state::InitialOrigins;
 use crate::tab_registry::TabRegistry;
 
 /// A browser context: one that we created, with its own cookies, storage, caches and tabs, which is
@@ -203,6 +204,7 @@ impl ContextParts {
             input: InputState::new(self.size, setup.scale),
             setup,
             initial_emulation: self.options.emulation.clone(),
+            initial_origins: InitialOrigins::default(),
             options: self.options,
             screen: None,
             size: self.size,

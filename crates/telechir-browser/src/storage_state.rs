@@ -1,5 +1,6 @@
 //! Cookies and the stored data of pages as Playwright's storage state, saved and loaded.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Permissions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
@@ -36,8 +37,52 @@ pub(crate) struct StorageState {
     pub(crate) document: Value,
     /// Records of databases whose values have no form in JSON.
     pub(crate) left_out: u64,
-    /// Origins that are missing in it.
+    /// Origins whose present data is missing in it.
     pub(crate) failures: OriginFailures,
+    /// Origins with data that was not in a page but in the file that was loaded at the start.
+    kept: usize,
+}
+
+impl StorageState {
+    /// What the state lacks beside `left_out`, in sentences; `None` if there is nothing.
+    pub(crate) fn lacks(&self) -> Option<String> {
+        let count = self.kept;
+        let kept = (count > 0).then(|| {
+            format!("{count} origins keep data of the file that was loaded at the start.")
+        });
+        let sentences: Vec<String> = self.failures.sentence().into_iter().chain(kept).collect();
+        (!sentences.is_empty()).then(|| sentences.join(" "))
+    }
+}
+
+/// The stored data of origins in the file that was loaded at the start.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct InitialOrigins {
+    states: BTreeMap<String, Value>,
+    /// Origins that were not given their data.
+    failed: BTreeSet<String>,
+}
+
+impl InitialOrigins {
+    fn new(bytes: &[u8], failures: &OriginFailures) -> Self {
+        let mut state: Value = serde_json::from_slice(bytes).unwrap_or_default();
+        let states = match state["origins"].take() {
+            Value::Array(states) => states,
+            Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::String(_)
+            | Value::Object(_) => Vec::new(),
+        };
+        let named = states.into_iter().map(|state| {
+            let given = text(&state["origin"]);
+            (web_origin(&given).unwrap_or(given), state)
+        });
+        Self {
+            states: named.collect(),
+            failed: failures.origins.clone(),
+        }
+    }
 }
 
 /// What was loaded of a storage state.
@@ -64,6 +109,7 @@ impl LoadedState {
 #[derive(Debug, Default)]
 pub(crate) struct OriginFailures {
     count: usize,
+    origins: BTreeSet<String>,
     /// The first ones, with the reasons.
     listed: Vec<String>,
 }
@@ -71,6 +117,7 @@ pub(crate) struct OriginFailures {
 impl OriginFailures {
     fn add(&mut self, origin: &str, reason: &str) {
         self.count += 1;
+        self.origins.insert(origin.to_owned());
         if self.listed.len() < MAX_LISTED_FAILURES {
             self.listed.push(format!("{origin} ({reason})"));
         }
@@ -104,6 +151,9 @@ impl Browser {
                 if let Some(failures) = loaded.failures.sentence() {
                     tracing::warn!("{}: {failures}", path.display());
                 }
+                if self.options.storage_state.save.is_some() {
+                    self.initial_origins = InitialOrigins::new(&bytes, &loaded.failures);
+                }
                 Ok(())
             }
             Err(DeviceError::Refused { message }) => Err(failed(&message.trim_end_matches('.'))),
@@ -111,12 +161,14 @@ impl Browser {
         }
     }
 
-    /// Writes the file of the options, if there is one.
+    /// Writes the file of the options, if there is one. Origins that failed keep the data that was
+    /// loaded.
     pub(crate) async fn save_final_state(&mut self) -> Result<(), DeviceError> {
         let Some(path) = self.options.storage_state.save.clone() else {
             return Ok(());
         };
-        let state = self.storage_state().await?;
+        let mut state = self.storage_state().await?;
+        self.keep_initial_origins(&mut state);
         if state.left_out > 0 {
             let count = state.left_out;
             tracing::warn!(
@@ -124,14 +176,39 @@ impl Browser {
                 "database records have no form in a storage state and are left out"
             );
         }
-        if let Some(failures) = state.failures.sentence() {
-            tracing::warn!("the storage state is saved without some data: {failures}");
+        if let Some(lacks) = state.lacks() {
+            tracing::warn!("the storage state lacks what some pages stored: {lacks}");
         }
         let bytes = state.document.to_string();
         write_private(&path, bytes.as_bytes()).map_err(|error| DeviceError::Unavailable {
             what: "the file of the storage state",
             message: format!("{}: {error}", path.display()),
         })
+    }
+
+    /// Adds the data of the origins that were not given it at the start, or that failed now.
+    fn keep_initial_origins(&self, state: &mut StorageState) {
+        let InitialOrigins { states, failed } = &self.initial_origins;
+        let StorageState {
+            document,
+            failures,
+            kept,
+            ..
+        } = state;
+        let Some(origins) = document["origins"].as_array_mut() else {
+            return;
+        };
+        for (origin, initial) in states {
+            if !failed.contains(origin) && !failures.origins.contains(origin) {
+                continue;
+            }
+            let mut found = origins.iter_mut();
+            match found.find(|data| data["origin"] == origin.as_str()) {
+                Some(data) => add_missing(data, initial),
+                None => origins.push(initial.clone()),
+            }
+            *kept += 1;
+        }
     }
 
     /// The cookies of this browser context, or those that this URL is sent.
@@ -283,7 +360,7 @@ impl Browser {
             state["origin"] = origin.as_str().into();
             match pages.run(&origin, RESTORE, &state).await {
                 Ok(_) => self.registry.add_origin(&origin),
-                Err(error) => failures.add(&given, &error.reason()?),
+                Err(error) => failures.add(&origin, &error.reason()?),
             }
         }
         Ok(failures)
@@ -321,6 +398,29 @@ pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
         let _it_may_not_exist = fs::remove_file(&temporary);
     }
     written
+}
+
+/// Adds what the data of an origin lacks by name: items of its storage, and databases.
+fn add_missing(data: &mut Value, initial: &Value) {
+    for kind in ["localStorage", "indexedDB"] {
+        let Some(given) = initial[kind].as_array() else {
+            continue;
+        };
+        match &mut data[kind] {
+            Value::Array(present) => {
+                for entry in given {
+                    if present.iter().all(|one| one["name"] != entry["name"]) {
+                        present.push(entry.clone());
+                    }
+                }
+            }
+            Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::String(_)
+            | Value::Object(_) => data[kind] = initial[kind].clone(),
+        }
+    }
 }
 
 /// A cookie of Chromium in Playwright's form.
@@ -431,6 +531,23 @@ mod tests {
             Ok(json!({"name": "a", "value": "b", "url": "https://h/"}))
         );
         assert!(chromium_cookie(&json!("a=b")).is_err());
+    }
+
+    #[test]
+    fn what_is_missing_is_added_by_name() {
+        let initial = json!({
+            "localStorage": [{"name": "a", "value": "1"}, {"name": "b", "value": "2"}],
+            "indexedDB": [{"name": "shop", "version": 1}],
+        });
+        let mut data = json!({"localStorage": [{"name": "b", "value": "3"}]});
+        add_missing(&mut data, &initial);
+        assert_eq!(
+            data,
+            json!({
+                "localStorage": [{"name": "b", "value": "3"}, {"name": "a", "value": "1"}],
+                "indexedDB": [{"name": "shop", "version": 1}],
+            })
+        );
     }
 
     #[test]

@@ -155,6 +155,7 @@ impl Browser {
             document,
             left_out,
             failures,
+            ..
         } = self.storage_state().await?;
         let bytes = document.to_string().into_bytes();
         let name = name.unwrap_or("storage-state.json");

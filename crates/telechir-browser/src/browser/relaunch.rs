@@ -106,6 +106,7 @@ impl Browser {
         let mut again = Self::connect(attachment.clone(), target, self.size, options).await?;
         if keeps_data {
             again.options.storage_state = self.options.storage_state.clone();
+            again.initial_origins = std::mem::take(&mut self.initial_origins);
             again.registry.add_origins(self.registry.visited_origins());
         }
         std::mem::swap(&mut again.snapshots, &mut self.snapshots);

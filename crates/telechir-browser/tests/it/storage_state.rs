@@ -140,6 +140,43 @@ async fn files_of_the_options_are_loaded_at_the_start_and_written_at_the_end() {
 }
 
 #[tokio::test]
+async fn a_file_of_the_options_loses_no_origin_that_fails() {
+    let site = site().await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("state.json");
+    let origin = site.url("").trim_end_matches('/').to_owned();
+    let works = json!({"origin": origin, "localStorage": [{"name": "theme", "value": "dark"}]});
+    let fails = [
+        json!({"origin": "ftp://h", "localStorage": [{"name": "a", "value": "b"}]}),
+        // A database has no version 0.
+        json!({
+            "origin": "http://127.0.0.1:25",
+            "indexedDB": [{"name": "a", "version": 0, "stores": []}],
+        }),
+    ];
+    let state = json!({"cookies": [], "origins": [fails[0], works, fails[1]]});
+    std::fs::write(&file, state.to_string()).unwrap();
+    let mut browser = launched_with(Options {
+        allows_scripts: true,
+        storage_state: StorageStateFiles {
+            load: Some(file.clone()),
+            save: Some(file.clone()),
+        },
+        ..options()
+    })
+    .await;
+    go(&mut browser, &site.url("page")).await.unwrap();
+    script(&mut browser, "localStorage.theme = 'light'; 1").await;
+    browser.close().await.unwrap();
+    let saved: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    let origins = saved["origins"].as_array().unwrap();
+    assert_eq!(origins.len(), 3, "{saved}");
+    assert!(fails.iter().all(|data| origins.contains(data)), "{saved}");
+    let changed = json!([{"name": "theme", "value": "light"}]);
+    assert_eq!(origins[0]["localStorage"], changed, "{saved}");
+}
+
+#[tokio::test]
 async fn cookies_are_listed_without_values_set_and_cleared() {
     let site = site().await;
     let mut browser = headless_with(Options {
