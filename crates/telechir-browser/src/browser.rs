@@ -22,6 +22,7 @@ use crate::emulation::Emulation;
 use crate::error::refused;
 use crate::event_router::EventRouter;
 use crate::file_transfer::FileTransfer;
+use crate::initial_origins::InitialOrigins;
 use crate::input_state::InputState;
 use crate::launch::{self, Chromium, LaunchedChromium};
 use crate::memory::MemoryLimit;
@@ -30,7 +31,6 @@ use crate::screencast;
 use crate::settle::{CaptureMode, IdleProbe, SettleWait};
 use crate::setup::Setup;
 use crate::snapshot::Snapshots;
-use crate::storage_state::InitialOrigins;
 use crate::tab_registry::{self, PageLeaving, TabRegistry};
 use crate::viewer::PageViewer;
 

@@ -13,13 +13,13 @@ use crate::client::CdpClient;
 use crate::error::{CdpError, refused};
 use crate::event_router::EventRouter;
 use crate::file_transfer::FileTransfer;
+use crate::initial_origins::InitialOrigins;
 use crate::input_state::InputState;
 use crate::launch::Chromium;
 use crate::memory::MemoryLimit;
 use crate::options::Options;
 use crate::setup::Setup;
 use crate::snapshot::Snapshots;
-use crate::storage_state::InitialOrigins;
 use crate::tab_registry::TabRegistry;
 
 /// A browser context: one that we created, with its own cookies, storage, caches and tabs, which is

@@ -36,6 +36,7 @@ mod event_router;
 mod file_transfer;
 mod framing;
 mod fs_tree;
+mod initial_origins;
 mod input_state;
 mod keyboard;
 mod launch;

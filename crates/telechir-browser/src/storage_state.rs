@@ -1,6 +1,6 @@
 //! Cookies and the stored data of pages as Playwright's storage state, saved and loaded.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs::{self, Permissions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
@@ -14,6 +14,7 @@ use crate::Browser;
 use crate::client::text;
 use crate::context::Context;
 use crate::error::{CdpError, refused};
+use crate::initial_origins::InitialOrigins;
 
 mod origin_pages;
 
@@ -40,48 +41,23 @@ pub(crate) struct StorageState {
     /// Origins whose present data is missing in it.
     pub(crate) failures: OriginFailures,
     /// Origins with data that was not in a page but in the file that was loaded at the start.
-    kept: usize,
+    retained: usize,
 }
 
 impl StorageState {
     /// What the state lacks beside `left_out`, in sentences; `None` if there is nothing.
     pub(crate) fn lacks(&self) -> Option<String> {
-        let count = self.kept;
-        let kept = (count > 0).then(|| {
+        let count = self.retained;
+        let retained = (count > 0).then(|| {
             format!("{count} origins keep data of the file that was loaded at the start.")
         });
-        let sentences: Vec<String> = self.failures.sentence().into_iter().chain(kept).collect();
+        let sentences: Vec<String> = self
+            .failures
+            .sentence()
+            .into_iter()
+            .chain(retained)
+            .collect();
         (!sentences.is_empty()).then(|| sentences.join(" "))
-    }
-}
-
-/// The stored data of origins in the file that was loaded at the start.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct InitialOrigins {
-    states: BTreeMap<String, Value>,
-    /// Origins that were not given their data.
-    failed: BTreeSet<String>,
-}
-
-impl InitialOrigins {
-    fn new(bytes: &[u8], failures: &OriginFailures) -> Self {
-        let mut state: Value = serde_json::from_slice(bytes).unwrap_or_default();
-        let states = match state["origins"].take() {
-            Value::Array(states) => states,
-            Value::Null
-            | Value::Bool(_)
-            | Value::Number(_)
-            | Value::String(_)
-            | Value::Object(_) => Vec::new(),
-        };
-        let named = states.into_iter().map(|state| {
-            let given = text(&state["origin"]);
-            (web_origin(&given).unwrap_or(given), state)
-        });
-        Self {
-            states: named.collect(),
-            failed: failures.origins.clone(),
-        }
     }
 }
 
@@ -152,7 +128,7 @@ impl Browser {
                     tracing::warn!("{}: {failures}", path.display());
                 }
                 if self.options.storage_state.save.is_some() {
-                    self.initial_origins = InitialOrigins::new(&bytes, &loaded.failures);
+                    self.initial_origins = initial_origins(&bytes, &loaded.failures);
                 }
                 Ok(())
             }
@@ -192,7 +168,7 @@ impl Browser {
         let StorageState {
             document,
             failures,
-            kept,
+            retained,
             ..
         } = state;
         let Some(origins) = document["origins"].as_array_mut() else {
@@ -207,7 +183,7 @@ impl Browser {
                 Some(data) => add_missing(data, initial),
                 None => origins.push(initial.clone()),
             }
-            *kept += 1;
+            *retained += 1;
         }
     }
 
@@ -371,6 +347,25 @@ impl Browser {
             params["browserContextId"] = context.into();
         }
         params
+    }
+}
+
+/// The origins of a file that was loaded, of which some failed.
+fn initial_origins(bytes: &[u8], failures: &OriginFailures) -> InitialOrigins {
+    let mut state: Value = serde_json::from_slice(bytes).unwrap_or_default();
+    let states = match state["origins"].take() {
+        Value::Array(states) => states,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
+            Vec::new()
+        }
+    };
+    let named = states.into_iter().map(|state| {
+        let given = text(&state["origin"]);
+        (web_origin(&given).unwrap_or(given), state)
+    });
+    InitialOrigins {
+        states: named.collect(),
+        failed: failures.origins.clone(),
     }
 }
 
