@@ -160,7 +160,7 @@ impl TabRegistry {
                     let params = json!({ "targetId": tab.target });
                     client.notify(None, "Target.closeTarget", params);
                 } else {
-                    state.abandoned_url = Some(url);
+                    state.abandoned_urls.insert(url);
                 }
             }
         }
@@ -186,13 +186,9 @@ impl TabRegistry {
 }
 
 impl RegistryState {
-    /// Closes the private tab that was given up before Chromium said which one it is.
+    /// Closes a private tab that was given up before Chromium said which one it is.
     pub(super) fn close_abandoned(&mut self, client: &CdpClient, info: &Value) {
-        if self
-            .abandoned_url
-            .take_if(|url| info["url"] == url.as_str())
-            .is_some()
-        {
+        if self.abandoned_urls.remove(&text(&info["url"])) {
             let params = json!({ "targetId": info["targetId"] });
             client.notify(None, "Target.closeTarget", params);
         }
