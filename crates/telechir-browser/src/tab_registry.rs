@@ -1,6 +1,6 @@
 //! The state of the browser's tabs, updated by CDP events.
 
-use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -187,8 +187,6 @@ struct RegistryState {
     logins: HttpLogins,
     origins: VisitedOrigins,
     private_tab: PrivateTab,
-    /// The URLs of private tabs that were given up before it was known which ones they are.
-    abandoned_urls: BTreeSet<String>,
     /// The CDP target ids of the tabs that the browser's owner had open when the session began;
     /// `None` if nobody else owns it.
     owner: Option<HashSet<String>>,
@@ -484,10 +482,7 @@ impl RegistryState {
             "Target.attachedToTarget" if info["type"] == "page" => {
                 self.attach(client, setup, params);
             }
-            "Target.targetInfoChanged" => {
-                self.close_abandoned(client, info);
-                self.rename(info);
-            }
+            "Target.targetInfoChanged" => self.rename(info),
             "Target.detachedFromTarget" => {
                 let session = text(&params["sessionId"]);
                 client.fail_session(&session, Gone::Closed);

@@ -1,7 +1,5 @@
 //! Runs functions in empty documents of origins, in a tab that is no tab of the session.
 
-use std::collections::hash_map::RandomState;
-use std::hash::{BuildHasher as _, Hasher as _};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -121,40 +119,63 @@ impl OriginPages {
 
     async fn open(&mut self) -> Result<(), CdpError> {
         let limit = self.reply_timeout;
+        let timed_out = CdpError::Timeout {
+            method: "Target.createTarget",
+            limit,
+        };
+        let deadline = Instant::now() + limit;
         let mut changes = self.registry.watch();
-        // A URL that no other tab has.
-        let url = format!(
-            "about:blank#{:016x}",
-            RandomState::new().build_hasher().finish()
-        );
-        self.registry.expect_private_tab(&url);
+        while !self.registry.expect_private_tab() {
+            if timeout_at(deadline, changes.changed()).await.is_err() {
+                return Err(timed_out);
+            }
+        }
         let tab = PrivateTabGuard {
             client: self.client.clone(),
             registry: Arc::clone(&self.registry),
         };
-        let mut params = json!({ "url": url, "background": true });
+        let mut params = json!({ "url": "about:blank", "background": true });
         if let Some(context) = &self.context {
             params["browserContextId"] = context.as_str().into();
         }
-        let made = self
-            .client
-            .call(None, "Target.createTarget", params, limit)
-            .await?;
-        let target = text(&made["targetId"]);
-        self.registry.name_private_tab(&self.client, &target);
+        // Chromium opens the tab even if nobody waits for it any more; only its answer says which one
+        // is to be closed then.
+        let created = tokio::spawn(create(
+            self.client.clone(),
+            Arc::clone(&self.registry),
+            params,
+            limit,
+        ));
+        let target = created.await.map_err(|error| CdpError::Lost {
+            reason: error.to_string(),
+        })??;
         self.router.share(&self.client, &target);
-        let deadline = Instant::now() + limit;
         while self.registry.private_tab().is_none() {
             if timeout_at(deadline, changes.changed()).await.is_err() {
-                return Err(CdpError::Timeout {
-                    method: "Target.createTarget",
-                    limit,
-                });
+                return Err(timed_out);
             }
         }
         self.tab = Some(tab);
         Ok(())
     }
+}
+
+/// Opens the private tab, and says which one it is. Returns its CDP target id.
+async fn create(
+    client: CdpClient,
+    registry: Arc<TabRegistry>,
+    params: Value,
+    limit: Duration,
+) -> Result<String, CdpError> {
+    let created = client
+        .call(None, "Target.createTarget", params, limit)
+        .await;
+    let target = created.map(|created| text(&created["targetId"]));
+    match &target {
+        Ok(target) => registry.private_tab_is(&client, target),
+        Err(_) => registry.no_private_tab(&client),
+    }
+    target
 }
 
 /// Runs a function in a document of an origin. The inner error is why that document did not load, or

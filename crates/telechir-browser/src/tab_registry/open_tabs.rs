@@ -86,7 +86,6 @@ impl RegistryState {
             self.opened_by_page.push(tab.target.clone());
         }
         self.tabs.push(tab);
-        self.close_abandoned(client, info);
     }
 
     /// Removes tabs that are gone.

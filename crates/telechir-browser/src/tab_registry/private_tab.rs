@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{RegistryState, TabRegistry};
+use super::TabRegistry;
 use crate::client::{CdpClient, lock, text};
 
 /// Origins per browser that are remembered as visited.
@@ -15,11 +15,12 @@ const MAX_ORIGINS: usize = 1_000;
 pub(super) enum PrivateTab {
     #[default]
     None,
-    /// It is being opened at this URL. New tabs that no page opened wait until Chromium has said
-    /// which of them it is.
+    /// It is being opened. New tabs that no page opened wait until Chromium has said which of them it
+    /// is.
     Expected {
-        url: String,
         waiting: Vec<Value>,
+        /// It is to be closed as soon as Chromium has said which one it is.
+        is_given_up: bool,
     },
     /// It has this CDP target id, and is not attached yet.
     Named(String),
@@ -27,6 +28,8 @@ pub(super) enum PrivateTab {
         target: String,
         session: String,
     },
+    /// It was given up and is being closed; it may still be attached.
+    Closing(String),
 }
 
 /// What is to be done with a new tab.
@@ -50,7 +53,10 @@ impl PrivateTab {
         match self {
             Self::None | Self::Attached { .. } => return NewTab::Listed,
             Self::Named(target) if info["targetId"] == target.as_str() => {}
-            Self::Named(_) => return NewTab::Listed,
+            Self::Closing(target) if info["targetId"] == target.as_str() => {
+                return NewTab::Private;
+            }
+            Self::Named(_) | Self::Closing(_) => return NewTab::Listed,
             Self::Expected { .. } if !info["openerId"].is_null() => return NewTab::Listed,
             Self::Expected { waiting, .. } => {
                 waiting.push(params.clone());
@@ -123,76 +129,85 @@ impl TabRegistry {
         lock(&self.state).origins.0.extend(origins);
     }
 
-    /// Expects the private tab, which is opened at this URL, and which nothing else opens.
-    pub(crate) fn expect_private_tab(&self, url: &str) {
-        lock(&self.state).private_tab = PrivateTab::Expected {
-            url: url.to_owned(),
+    /// Expects the private tab, which is opened next; one of `private_tab_is`, `no_private_tab` must
+    /// follow. Returns whether it may be opened: one that was given up must be known first.
+    pub(crate) fn expect_private_tab(&self) -> bool {
+        let tab = &mut lock(&self.state).private_tab;
+        if matches!(tab, PrivateTab::Expected { .. }) {
+            return false;
+        }
+        *tab = PrivateTab::Expected {
             waiting: Vec::new(),
+            is_given_up: false,
         };
+        true
     }
 
-    /// Says which tab is the private one. Others that came meanwhile are tabs of the session.
-    pub(crate) fn name_private_tab(&self, client: &CdpClient, target: &str) {
-        self.end_expecting(client, PrivateTab::Named(target.to_owned()));
+    /// Says which tab is the private one, which is closed if it was given up meanwhile. Others that
+    /// came meanwhile are tabs of the session.
+    pub(crate) fn private_tab_is(&self, client: &CdpClient, target: &str) {
+        self.end_expecting(client, |is_given_up| {
+            if is_given_up {
+                close(client, target);
+                PrivateTab::Closing(target.to_owned())
+            } else {
+                PrivateTab::Named(target.to_owned())
+            }
+        });
+    }
+
+    /// The expected tab was not opened.
+    pub(crate) fn no_private_tab(&self, client: &CdpClient) {
+        self.end_expecting(client, |_| PrivateTab::None);
     }
 
     /// The session of the private tab, once it is attached.
     pub(crate) fn private_tab(&self) -> Option<String> {
         match &lock(&self.state).private_tab {
             PrivateTab::Attached { session, .. } => Some(session.clone()),
-            PrivateTab::None | PrivateTab::Expected { .. } | PrivateTab::Named(_) => None,
+            PrivateTab::None
+            | PrivateTab::Expected { .. }
+            | PrivateTab::Named(_)
+            | PrivateTab::Closing(_) => None,
         }
     }
 
-    /// Closes the private tab. If Chromium has not said which one it is, it is closed as soon as it
-    /// shows its URL.
+    /// Closes the private tab, as soon as it is known which one it is.
     pub(crate) fn close_private_tab(&self, client: &CdpClient) {
-        let closed = self.end_expecting(client, PrivateTab::None);
-        let mut state = lock(&self.state);
-        match closed {
-            PrivateTab::None => {}
+        let tab = &mut lock(&self.state).private_tab;
+        match tab {
+            PrivateTab::None | PrivateTab::Closing(_) => {}
+            PrivateTab::Expected { is_given_up, .. } => *is_given_up = true,
             PrivateTab::Named(target) | PrivateTab::Attached { target, .. } => {
-                client.notify(None, "Target.closeTarget", json!({ "targetId": target }));
-            }
-            PrivateTab::Expected { url, .. } => {
-                let tab = state.tabs.iter().find(|tab| tab.url == url);
-                if let Some(tab) = tab {
-                    let params = json!({ "targetId": tab.target });
-                    client.notify(None, "Target.closeTarget", params);
-                } else {
-                    state.abandoned_urls.insert(url);
-                }
+                close(client, target);
+                *tab = PrivateTab::Closing(std::mem::take(target));
             }
         }
     }
 
-    /// Changes the state of the private tab, and lists the tabs that waited for that. Returns the
-    /// state before.
-    fn end_expecting(&self, client: &CdpClient, now: PrivateTab) -> PrivateTab {
+    /// Ends the time in which the private tab is expected, and lists the tabs that waited for that.
+    fn end_expecting(&self, client: &CdpClient, next: impl FnOnce(bool) -> PrivateTab) {
         let setup = self.setup();
-        let before = {
+        {
             let mut state = lock(&self.state);
-            let mut before = std::mem::replace(&mut state.private_tab, now);
-            if let PrivateTab::Expected { waiting, .. } = &mut before {
-                for params in std::mem::take(waiting) {
-                    state.attach(client, &setup, &params);
-                }
+            let PrivateTab::Expected {
+                waiting,
+                is_given_up,
+            } = std::mem::take(&mut state.private_tab)
+            else {
+                return;
+            };
+            state.private_tab = next(is_given_up);
+            for params in waiting {
+                state.attach(client, &setup, &params);
             }
-            before
-        };
+        }
         self.notify();
-        before
     }
 }
 
-impl RegistryState {
-    /// Closes a private tab that was given up before Chromium said which one it is.
-    pub(super) fn close_abandoned(&mut self, client: &CdpClient, info: &Value) {
-        if self.abandoned_urls.remove(&text(&info["url"])) {
-            let params = json!({ "targetId": info["targetId"] });
-            client.notify(None, "Target.closeTarget", params);
-        }
-    }
+fn close(client: &CdpClient, target: &str) {
+    client.notify(None, "Target.closeTarget", json!({ "targetId": target }));
 }
 
 #[cfg(test)]
@@ -208,8 +223,6 @@ mod tests {
     use crate::client::{CdpEvent, ClientTasks, Transport};
     use crate::setup::Setup;
     use crate::tab_registry::MAX_TABS;
-
-    const URL: &str = "about:blank#private";
 
     /// A registry, and the other ends of the pipes of its client.
     struct Fixture {
@@ -239,11 +252,11 @@ mod tests {
             }
         }
 
-        /// A tab that no page opened is attached, or changes its URL.
-        fn tab(&self, method: &str, target: &str, url: &str) {
-            let info = json!({ "targetId": target, "type": "page", "url": url });
+        /// A tab that no page opened is attached.
+        fn attached(&self, target: &str) {
+            let info = json!({ "targetId": target, "type": "page", "url": "" });
             let event = CdpEvent {
-                method: format!("Target.{method}"),
+                method: "Target.attachedToTarget".to_owned(),
                 params: json!({ "sessionId": format!("{target}-session"), "targetInfo": info }),
                 session: None,
             };
@@ -277,11 +290,11 @@ mod tests {
     #[tokio::test]
     async fn only_the_tab_that_chromium_names_is_private() {
         let mut fixture = Fixture::new();
-        fixture.registry.expect_private_tab(URL);
-        fixture.tab("attachedToTarget", "other", "");
-        fixture.tab("attachedToTarget", "own", "");
+        assert!(fixture.registry.expect_private_tab());
+        fixture.attached("other");
+        fixture.attached("own");
         assert_eq!(fixture.registry.private_tab(), None);
-        fixture.registry.name_private_tab(&fixture.client, "own");
+        fixture.registry.private_tab_is(&fixture.client, "own");
         let session = fixture.registry.private_tab();
         assert_eq!(session.as_deref(), Some("own-session"));
         assert_eq!(fixture.targets(), ["other"]);
@@ -293,31 +306,45 @@ mod tests {
     #[tokio::test]
     async fn a_private_tab_that_is_attached_after_it_was_named_is_not_listed() {
         let fixture = Fixture::new();
-        fixture.registry.expect_private_tab(URL);
-        fixture.registry.name_private_tab(&fixture.client, "own");
-        fixture.tab("attachedToTarget", "other", "");
-        fixture.tab("attachedToTarget", "own", "");
+        assert!(fixture.registry.expect_private_tab());
+        fixture.registry.private_tab_is(&fixture.client, "own");
+        fixture.attached("other");
+        fixture.attached("own");
         assert!(fixture.registry.private_tab().is_some());
         assert_eq!(fixture.targets(), ["other"]);
     }
 
     #[tokio::test]
-    async fn a_private_tab_that_was_given_up_is_closed_when_it_shows_its_url() {
-        for is_waiting in [true, false] {
+    async fn a_private_tab_that_was_given_up_is_closed_when_it_is_known() {
+        for is_attached_first in [true, false] {
             let mut fixture = Fixture::new();
-            fixture.registry.expect_private_tab(URL);
-            if is_waiting {
-                fixture.tab("attachedToTarget", "own", "");
+            assert!(fixture.registry.expect_private_tab());
+            if is_attached_first {
+                fixture.attached("own");
             }
+            fixture.attached("other");
             fixture.registry.close_private_tab(&fixture.client);
-            if !is_waiting {
-                fixture.tab("attachedToTarget", "own", "");
-            }
-            fixture.tab("targetInfoChanged", "other", "about:blank");
             assert!(!fixture.has_sent("closeTarget", "target").await);
-            fixture.tab("targetInfoChanged", "own", URL);
+            assert!(!fixture.registry.expect_private_tab(), "which one is it?");
+            fixture.registry.private_tab_is(&fixture.client, "own");
             assert!(fixture.has_sent("closeTarget", "\"own\"").await);
+            if !is_attached_first {
+                fixture.attached("own");
+            }
+            assert_eq!(fixture.targets(), ["other"]);
+            assert!(fixture.registry.expect_private_tab());
         }
+    }
+
+    #[tokio::test]
+    async fn tabs_that_waited_for_a_private_one_that_was_not_opened_are_listed() {
+        let fixture = Fixture::new();
+        assert!(fixture.registry.expect_private_tab());
+        fixture.attached("other");
+        assert!(fixture.targets().is_empty());
+        fixture.registry.no_private_tab(&fixture.client);
+        assert_eq!(fixture.targets(), ["other"]);
+        assert!(fixture.registry.expect_private_tab());
     }
 
     #[tokio::test]
@@ -328,7 +355,7 @@ mod tests {
                 fixture.registry = fixture.registry.of_owner(HashSet::new());
             }
             for number in 0..=MAX_TABS {
-                fixture.tab("attachedToTarget", &format!("t{number}"), "");
+                fixture.attached(&format!("t{number}"));
             }
             assert_eq!(fixture.targets().len(), MAX_TABS);
             let last = format!("\"t{MAX_TABS}");
@@ -346,7 +373,7 @@ mod tests {
             let existing = HashSet::from(["before".to_owned()]);
             fixture.registry = fixture.registry.of_owner(existing);
             for number in 0..MAX_TABS {
-                fixture.tab("attachedToTarget", &format!("t{number}"), "");
+                fixture.attached(&format!("t{number}"));
             }
             let info = json!({ "targetId": target, "type": "page", "url": "", "openerId": "t0" });
             let event = CdpEvent {
@@ -368,9 +395,9 @@ mod tests {
         let mut fixture = Fixture::new();
         let existing = HashSet::from(["before".to_owned()]);
         fixture.registry = fixture.registry.of_owner(existing);
-        fixture.tab("attachedToTarget", "before", "");
+        fixture.attached("before");
         assert_eq!(fixture.registry.take_changes(), []);
-        fixture.tab("attachedToTarget", "later", "");
+        fixture.attached("later");
         assert_eq!(fixture.registry.take_changes().len(), 1);
         assert!(fixture.registry.take_opened_by_page().is_empty());
     }

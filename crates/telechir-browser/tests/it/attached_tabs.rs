@@ -14,6 +14,7 @@ use telechir_testkit::assert_eventually;
 use telechir_testkit::gateway::{Gateway, HEADER, TOKEN};
 use telechir_testkit::site::Site;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
 use crate::attached::Foreign;
@@ -305,6 +306,11 @@ async fn saving_a_state_takes_and_leaves_no_tab_of_the_owner() {
         saved.unwrap();
         opened.unwrap();
         assert_eventually!(browser.page_context().await.unwrap().tabs.len() == count);
+    }
+    // Given up at any moment, it leaves no tab open.
+    for delay in 0..20 {
+        let limit = Duration::from_millis(4 * delay);
+        let _given_up_or_not = timeout(limit, perform(&mut browser, save())).await;
     }
     assert_eventually!(foreign.pages().len() == 5);
     assert_eventually!(browser.page_context().await.unwrap().tabs.len() == 5);
