@@ -155,7 +155,9 @@ fn has_server(path: &Path, file: FileIdentity) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read as _;
     use std::os::unix::net::{UnixDatagram, UnixListener};
+    use std::process::{Command, Stdio};
 
     use rustix::fs::makedev;
 
@@ -163,6 +165,60 @@ mod tests {
 
     fn identity(path: &Path) -> FileIdentity {
         FileIdentity::at(CWD, path).unwrap()
+    }
+
+    /// A watch with these namespaces, which lists no sockets.
+    fn watch(users: OwnedFd, mounts: File) -> SocketWatch {
+        SocketWatch {
+            folder: PathBuf::new(),
+            identity: None,
+            users,
+            mounts: mounts.into(),
+            inside: File::open("/dev/null").unwrap().into(),
+            known: BTreeSet::new(),
+        }
+    }
+
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a test has no guardian; the program ends with it"
+    )]
+    #[test]
+    fn a_socket_that_is_gone_needs_no_cover_and_another_failure_is_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().canonicalize().unwrap().join(name);
+        let _server = UnixListener::bind(at("server")).unwrap();
+        let _other = UnixListener::bind(at("other")).unwrap();
+        let (server, other) = (identity(&at("server")), identity(&at("other")));
+
+        let mut inside = Command::new("unshare")
+            .args(["--user", "--map-root-user", "--mount", "sh", "-c"])
+            .arg("echo; exec sleep 600")
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = [0];
+        inside.stdout.take().unwrap().read_exact(&mut line).unwrap();
+        let mounts = File::open(format!("/proc/{}/ns/mnt", inside.id())).unwrap();
+        let users = netns_socket::owning_user_namespace(mounts.as_fd()).unwrap();
+        let covers = watch(users, mounts);
+        let found = [
+            covers.cover(&at("server"), server),
+            covers.cover(&at("missing"), server),
+            covers.cover(&at("other"), server),
+        ];
+        inside.kill().unwrap();
+        inside.wait().unwrap();
+        assert!(
+            matches!(found, [Ok(true), Ok(false), Ok(false)]),
+            "{found:?}"
+        );
+
+        // Nobody can enter the namespace in which a program already is.
+        let mounts = File::open("/proc/self/ns/mnt").unwrap();
+        let users = File::open("/proc/self/ns/user").unwrap().into();
+        let refused = watch(users, mounts).cover(&at("other"), other);
+        assert!(refused.is_err(), "{refused:?}");
     }
 
     #[test]

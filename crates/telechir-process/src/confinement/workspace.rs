@@ -294,6 +294,20 @@ mod tests {
     }
 
     #[test]
+    fn a_workspace_of_the_session_s_user_is_not_borrowed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let real = folder.path().canonicalize().expect("a path");
+        if lacks(Privilege::Root, is_root()) {
+            return;
+        }
+        let [user, later] = [3_843, 3_844].map(|at| Identity::unprivileged(at).expect("a user"));
+        chown(&real, Some(user.uid), Some(user.gid)).expect("an owner");
+        assert_eq!(checked(&real, Some(user)), Ok(real.clone()));
+        chown(&real, Some(later.uid), Some(later.gid)).expect("an owner");
+        assert_eq!(owner_of(&real).map(|owner| owner.uid), Some(later.uid));
+    }
+
+    #[test]
     fn a_folder_in_shared_memory_may_be_a_workspace() {
         let folder = tempfile::tempdir_in("/dev/shm").expect("a folder");
         assert!(checked(folder.path(), None).is_ok());

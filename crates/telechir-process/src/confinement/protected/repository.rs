@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FileType, Mode, OFlags, fstat};
 
 use super::finder::ProtectedFinder;
-use super::git::{self, is_repository};
+use super::git;
 use super::git_names::is_writable;
 use super::masks::Placeholder;
 use super::mount::{MountAccess, ProtectionRefusal, resolve_lexically};
@@ -27,12 +27,6 @@ const RESERVED: [(&str, Placeholder); 8] = [
 ];
 /// The file that names the repository with the configuration.
 const COMMON: &str = "commondir";
-/// The folder of the repositories of submodules.
-const MODULES: &str = "modules";
-/// The folder of the linked worktrees, each of which looks like a repository.
-const WORKTREES: &str = "worktrees";
-/// Maximum depth of folders in `modules`, whose names can contain slashes.
-const MAX_MODULE_DEPTH: usize = 8;
 
 /// The repository that a `.git` file names, or a link to such a file.
 pub(super) fn named_by(file: &Path) -> Option<PathBuf> {
@@ -69,7 +63,7 @@ fn read_small(path: &Path) -> Option<String> {
     (text.len() as u64 <= max).then_some(text)
 }
 
-/// Protects a repository, its submodules and its linked worktrees.
+/// Protects a repository. Those of its submodules and linked worktrees are found in its folder.
 pub(super) fn protect(
     found: &mut ProtectedFinder<'_>,
     repository: &Path,
@@ -107,31 +101,6 @@ pub(super) fn protect(
     }
     if let Some(common) = common_of(repository).filter(|common| found.is_inside(common)) {
         protect(found, &common)?;
-    }
-    protect_below(found, &repository.join(MODULES), MAX_MODULE_DEPTH)?;
-    protect_below(found, &repository.join(WORKTREES), 1)
-}
-
-/// Protects the repositories in a folder of a repository.
-fn protect_below(
-    found: &mut ProtectedFinder<'_>,
-    folder: &Path,
-    depth: usize,
-) -> Result<(), ProtectionRefusal> {
-    let is_folder = fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir());
-    if !is_folder || depth == 0 {
-        return Ok(());
-    }
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let path = entry.path();
-        if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            continue;
-        }
-        if is_repository(&path) {
-            protect(found, &path)?;
-        } else {
-            protect_below(found, &path, depth - 1)?;
-        }
     }
     Ok(())
 }

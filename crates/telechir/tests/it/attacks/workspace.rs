@@ -312,6 +312,31 @@ fn what_the_git_configuration_of_the_owner_names_cannot_be_changed_in_a_session_
 }
 
 #[test]
+fn what_the_git_configuration_of_the_caller_names_cannot_be_changed() {
+    require(Component::Sandbox);
+    let telechir = Telechir::new();
+    let policy = telechir.permissive_policy();
+    let work = workspace(&telechir, "work");
+    // No repository yet: these settings count in the one that somebody makes of the workspace.
+    let settings = "[core]\n\thooksPath = tools/hooks\n";
+    fs::write(telechir.folder().join(".gitconfig"), settings).expect("a file");
+    let hooks = Path::new(&work).join("tools/hooks");
+    fs::create_dir_all(&hooks).expect("a folder");
+    let hook = hooks.join("pre-commit");
+    fs::write(&hook, "own\n").expect("a file");
+    let attack = "echo evil > tools/hooks/pre-commit; mv tools tools2; echo evil > free";
+    let content = run(&telechir, &arguments(&policy, &work, &[]), attack);
+    assert_eq!(
+        fs::read_to_string(hook).expect("a file"),
+        "own\n",
+        "{content}"
+    );
+    let free = fs::read_to_string(Path::new(&work).join("free"));
+    assert_eq!(free.expect("a file"), "evil\n", "{content}");
+    wait_for_removal(&telechir);
+}
+
+#[test]
 fn a_read_only_workspace_and_a_missing_memory_folder_are_named() {
     if lacks(Privilege::Root, is_root()) {
         return;
