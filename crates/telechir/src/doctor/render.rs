@@ -51,7 +51,7 @@ impl TextRenderer {
         let seconds = finding.took_ms / 1000;
         let hundredths = finding.took_ms % 1000 / 10;
         let head = format!(
-            "{state} {:<16} {:>5}.{hundredths:02} s",
+            "{state} {:<17} {:>4}.{hundredths:02} s",
             finding.id, seconds
         );
         let seen = finding.seen.as_deref().unwrap_or_default();

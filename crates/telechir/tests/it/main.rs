@@ -15,6 +15,7 @@ mod conform;
 mod declared;
 mod do_action;
 mod doctor;
+mod documentation;
 mod edits;
 mod envelope;
 mod exec;
