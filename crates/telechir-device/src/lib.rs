@@ -50,7 +50,7 @@ pub use screen::Screen;
 pub use screen_space::{ScreenAction, ScreenPoint, ScreenRegion, ScreenTarget};
 pub use screen_viewer::ScreenViewer;
 pub use settle::{Settle, Settled};
-pub use shell::{Shell, ShellCommand, ShellInput, ShellJob, Typed};
+pub use shell::{OutputObserver, Shell, ShellCommand, ShellInput, ShellJob, Typed};
 pub use stop_signal::{StopSignal, UntilStopped};
 pub use text_recognizer::{RecognizedWord, TextLine, TextRecognizer};
 pub use viewport::{TargetError, Viewport};

@@ -1,6 +1,7 @@
 //! A persistent shell: working directory, variables and functions persist between commands.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -74,6 +75,12 @@ pub struct ShellJob {
     pub outcome: ShellOutcome,
     /// Exit code, if it exited by itself.
     pub exit_code: Option<i32>,
+}
+
+/// Gets the output of commands while they run.
+pub trait OutputObserver: Send + Sync + fmt::Debug {
+    /// A part of the output of the running command, as its program wrote it. Must not block.
+    fn output(&self, bytes: &[u8]);
 }
 
 /// A persistent shell.
@@ -164,6 +171,10 @@ pub trait Shell: Send + fmt::Debug {
     /// # Errors
     /// When no new shell can be started.
     async fn restart(&mut self) -> Result<(), DeviceError>;
+
+    /// Passes the output of the commands that are run from now on to this observer, too, while they
+    /// run. Those in the background are not observed.
+    fn observe_output(&mut self, _observer: Arc<dyn OutputObserver>) {}
 
     /// Working directory after the last command.
     fn cwd(&self) -> Option<String>;

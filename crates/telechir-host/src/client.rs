@@ -17,8 +17,9 @@ use crate::message::{HostReply, HostRequest};
 use crate::probe::{CHANGE_TIMEOUT, exited, terminate};
 use crate::tokens::BearerToken;
 use crate::{
-    ControlId, DeviceKind, EventStream, HostError, PersonInput, Probe, RunningCall, ScreenUpdate,
-    SessionDescription, SessionImage, SessionPaths, TurnKey, TurnRequest, find,
+    ControlId, DeviceKind, EventStream, HostError, OutputTail, PersonInput, Probe, RecordedCall,
+    RunningCall, ScreenUpdate, SessionDescription, SessionImage, SessionPaths, TurnKey,
+    TurnRequest, find,
 };
 
 /// Timeout for a request that the session host answers at once.
@@ -271,6 +272,32 @@ impl HostClient {
             return Err(exchange.unexpected());
         };
         Ok(image)
+    }
+
+    /// The call whose event has this row in the session's recording; none if no call's event has it.
+    ///
+    /// # Errors
+    /// When the recording cannot be read.
+    pub async fn recorded_call(&self, row: u64) -> Result<Option<RecordedCall>, HostError> {
+        let mut exchange = self.request(HostRequest::ReadCall { row }).await?;
+        let HostReply::RecordedCall(call) = self.reply(&mut exchange).await? else {
+            return Err(exchange.unexpected());
+        };
+        Ok(call)
+    }
+
+    /// Waits until the output of the running command differs from the version that the caller has, a
+    /// few seconds at most, and returns its end; without a version at once.
+    ///
+    /// # Errors
+    /// When the session has no shell, or does not reply.
+    pub async fn watch_output(&self, since: Option<u64>) -> Result<OutputTail, HostError> {
+        let request = HostRequest::WatchOutput { since };
+        let mut exchange = self.request(request).await?;
+        let HostReply::OutputChanged(tail) = self.reply(&mut exchange).await? else {
+            return Err(exchange.unexpected());
+        };
+        Ok(tail)
     }
 
     /// Makes the session read its policy again, and returns the digest of the new one.

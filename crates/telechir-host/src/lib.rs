@@ -37,6 +37,6 @@ pub use probe::{Probe, find, probe};
 pub use running_call::{CallUpdate, QuestionPrompt, RunningCall};
 pub use server::{
     CallQuestions, HostApprover, HostEnd, HostSettings, HostedSession, PolicySource,
-    SessionStarter, serve,
+    SessionStarter, ViewedSession, serve,
 };
-pub use telechir_runtime::{DeviceKind, PersonInput};
+pub use telechir_runtime::{DeviceKind, OutputTail, PersonInput, RecordedCall};

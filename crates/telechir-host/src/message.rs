@@ -12,7 +12,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use telechir_policy::{Digest, Interface};
 use telechir_protocol::{Content, Size, ToolResult};
-use telechir_runtime::{ChangedArea, DeviceKind, PersonInput, ScreenChanges};
+use telechir_runtime::{
+    ChangedArea, DeviceKind, OutputTail, PersonInput, RecordedCall, ScreenChanges,
+};
 
 use crate::HostErrorKind;
 use crate::approvals::{
@@ -154,6 +156,11 @@ pub(crate) enum HostRequest {
     GiveControlBack { token: BearerToken },
     /// Send a screenshot of the session's recording.
     ReadScreenshot { digest: String },
+    /// Send the call whose event has this row in the session's recording.
+    ReadCall { row: u64 },
+    /// Wait until the output of the running command differs from the version that the client has, a few
+    /// seconds at most; without a version send it at once.
+    WatchOutput { since: Option<u64> },
     /// Read the policy again; an invalid one changes nothing.
     ReloadPolicy,
     /// Close the session after this time without a call at the earliest.
@@ -195,6 +202,10 @@ pub(crate) enum HostReply {
     EventsEnded { next: u64 },
     /// The image that was requested; none if the recording has no screenshot with this digest.
     Image(Option<SessionImage>),
+    /// The call that was requested; none if no call's event has the row.
+    RecordedCall(Option<RecordedCall>),
+    /// The output as it is now.
+    OutputChanged(OutputTail),
     /// What differs from the version that the client has.
     ScreenChanged(ScreenUpdate),
     /// The operator has control.

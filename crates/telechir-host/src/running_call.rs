@@ -155,6 +155,8 @@ impl RunningCall {
             | HostReply::Done
             | HostReply::Accepted { .. }
             | HostReply::Failed { .. }
+            | HostReply::RecordedCall(_)
+            | HostReply::OutputChanged(_)
             | HostReply::Closed { .. } => Err(self.exchange.unexpected()),
         }
     }

@@ -24,7 +24,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, sleep_until, timeout};
 
 pub use approver::HostApprover;
-pub use call_questions::CallQuestions;
+pub use call_questions::{CallQuestions, ViewedSession};
 use calls::{Call, CallEnd, CallTable};
 use connections::{Closer, Connections, Shared};
 pub use control::PolicySource;
@@ -319,6 +319,7 @@ impl SessionHost {
         let control = Arc::new(SessionControl {
             recording,
             screens: session.screens(),
+            output: session.shell_output(),
             policy_slot: session.policy_slot(),
             policy_source,
             policy_changed: Notify::new(),

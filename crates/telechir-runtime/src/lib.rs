@@ -35,6 +35,7 @@ mod screens;
 mod screenshot;
 mod session;
 mod session_state;
+mod shell_output;
 
 pub use approver::{Answer, AnswerOrigin, AnswerWay, Approver, DenyAll};
 pub use bus::EventReader;
@@ -43,7 +44,7 @@ pub use control::{ControlLease, PersonInput};
 pub use error::{JournalError, RuntimeError};
 pub use event::{ActionEffect, CallKind, DeviceKind, SessionEvent, TurnIdentity};
 pub use journal::{
-    BatchRange, ConversationEntry, EventBatch, Journal, JournalRecord, RecordKind,
+    BatchRange, ConversationEntry, EventBatch, Journal, JournalRecord, RecordKind, RecordedCall,
     RecordedConversation, RecordedEntry, RecordedEvent, RecordedResponse, RecordedTurn,
     RecordingReader, RecordingSpan, RunId, Verified, VerifyFault, read, read_batch, read_blob,
     read_screenshot, read_span, verify, verify_since,
@@ -51,4 +52,5 @@ pub use journal::{
 pub use screens::{ChangedArea, ScreenChanges, ScreenError, ScreenImage, SessionScreens};
 pub use session::{EventSender, Session, SessionBuilder};
 pub use session_state::PolicySlot;
+pub use shell_output::{OutputTail, ShellOutput};
 pub use telechir_image::{Format, ImageError, encode};

@@ -16,7 +16,7 @@ use crate::session_state::{PolicySlot, SessionState};
 use crate::{
     Approver, AutoScreenshot, ControlLease, ConversationEntry, DenyAll, DeviceKind, EventReader,
     Journal, PersonInput, RecordingReader, RunId, RuntimeError, ScreenshotRule, SessionEvent,
-    SessionLimits, SessionScreens, TurnIdentity, pipeline,
+    SessionLimits, SessionScreens, ShellOutput, TurnIdentity, pipeline,
 };
 
 /// Builds a session. Only the policy is required; without a journal the session is recorded in a
@@ -467,6 +467,12 @@ impl Session {
     pub fn screens(&self) -> SessionScreens {
         let screens = self.state.screens.iter();
         SessionScreens::new(screens.filter_map(|screen| Some((screen.kind(), screen.viewer()?))))
+    }
+
+    /// The output of the running command for people who look at the session; none without a shell.
+    pub fn shell_output(&self) -> Option<ShellOutput> {
+        let shell = self.state.shell.as_ref();
+        shell.map(|shell| shell.output.clone())
     }
 
     /// The kinds of device of the session.

@@ -7,6 +7,7 @@
 
 mod approvals;
 mod body;
+mod calls;
 mod client_address;
 mod connections;
 mod conversions;

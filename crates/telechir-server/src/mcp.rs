@@ -1,10 +1,11 @@
 //! A server of the Model Context Protocol: its tools act on one session.
 //!
-//! `calls`: calls that wait for the user while their client asks. `elicitation`: questions to the
+//! `app`: what clients show beside answers. `calls`: calls that wait for the user while their client asks. `elicitation`: questions to the
 //! user as the protocol's elicitations. `instructions`: what a model reads about the server. `outputs`: long texts as the protocol's resources.
 //! `progress`: notifications while a call runs. `result`: answers as the protocol's results. `tasks`:
 //! tasks of another model.
 
+mod app;
 mod calls;
 mod elicitation;
 mod instructions;
@@ -478,9 +479,16 @@ impl ServerHandler for McpServer {
     async fn list_tools(
         &self,
         _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let tools = self.catalog.definitions().into_iter().map(tool).collect();
+        let is_shown = app::is_shown_by(&context);
+        let tools = self.catalog.definitions().into_iter().map(|definition| {
+            let name = definition.name;
+            let has_app =
+                is_shown && (name == "execute_cli" || self.catalog.may_have_screenshot(name));
+            tool(definition, has_app)
+        });
+        let tools = tools.collect();
         Ok(ListToolsResult::with_all_items(tools))
     }
 
@@ -495,9 +503,12 @@ impl ServerHandler for McpServer {
     async fn list_resources(
         &self,
         _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let resources = self.state().outputs.list();
+        let mut resources = self.state().outputs.list();
+        if app::is_shown_by(&context) {
+            resources.push(app::resource());
+        }
         Ok(ListResourcesResult::with_all_items(resources).with_cache_scope(CacheScope::Private))
     }
 
@@ -518,12 +529,16 @@ impl ServerHandler for McpServer {
         request: ReadResourceRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let read = self.state().outputs.read(&request.uri)?;
+        let read = match request.uri == app::ADDRESS {
+            true => app::read(),
+            false => self.state().outputs.read(&request.uri)?,
+        };
         Ok(read.with_cache_scope(CacheScope::Private).into())
     }
 }
 
-fn tool(definition: ToolDefinition) -> Tool {
+/// `has_app`: whether the client shows the app beside its answers.
+fn tool(definition: ToolDefinition, has_app: bool) -> Tool {
     let mut hints = ToolAnnotations::default();
     hints.read_only_hint = Some(definition.hints.read_only);
     hints.destructive_hint = Some(definition.hints.destructive);
@@ -540,5 +555,8 @@ fn tool(definition: ToolDefinition) -> Tool {
     // Claude Code finds deferred tools by these words.
     let mut meta = MetaObject::new();
     meta.insert("anthropic/searchHint".to_owned(), "computer use".into());
+    if has_app {
+        meta.insert("ui".to_owned(), app::of_tool());
+    }
     tool.with_meta(meta)
 }

@@ -5,10 +5,11 @@ pub(crate) mod input;
 
 use std::io;
 use std::os::unix::process::ExitStatusExt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use telechir_device::{DeviceError, Shell, ShellCommand, ShellInput, ShellJob};
+use telechir_device::{DeviceError, OutputObserver, Shell, ShellCommand, ShellInput, ShellJob};
 use telechir_process::Signal;
 use telechir_process::confinement::Undone;
 use telechir_protocol::{CommandOutput, InputRequest, InputRequestKind, ShellOutcome};
@@ -52,6 +53,7 @@ pub struct Bash {
     background_output: BackgroundOutput,
     jobs: Jobs,
     spools: Spools,
+    observer: Option<Arc<dyn OutputObserver>>,
     cwd: Option<String>,
     /// Pending notice of processes of a lost shell that were killed for their resource use.
     kill_notice: String,
@@ -87,6 +89,7 @@ impl Bash {
             session: None,
             running: None,
             background_output: BackgroundOutput::new(),
+            observer: None,
             cwd: None,
             kill_notice: String::new(),
             undone: Vec::new(),
@@ -134,6 +137,7 @@ impl Bash {
         let line = script::line(&session.channel, if is_plain { COMMAND } else { RUN_FILE });
         let mut running = running;
         running.expect_echo(line.as_bytes());
+        running.observe(self.observer.clone());
         let deadline = running.started + command.timeout;
         // Set before typing, so that it is found if this future is dropped.
         self.running = Some(running);
@@ -528,6 +532,10 @@ impl Shell for Bash {
         self.mark_lost().await;
         self.jobs.clear();
         self.start_session().await
+    }
+
+    fn observe_output(&mut self, observer: Arc<dyn OutputObserver>) {
+        self.observer = Some(observer);
     }
 
     fn cwd(&self) -> Option<String> {

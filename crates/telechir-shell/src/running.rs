@@ -5,9 +5,11 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::pin::pin;
 use std::process::ExitStatus;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::io::Errno;
+use telechir_device::OutputObserver;
 use telechir_protocol::InputRequestKind;
 use tokio::time::{Instant, sleep_until};
 
@@ -74,6 +76,8 @@ pub(crate) struct RunningCommand {
     input_wait: InputWaitDetector,
     /// Whether the last input ended with an unfinished line.
     pub(crate) has_open_line: bool,
+    /// Gets the output as it is read.
+    observer: Option<Arc<dyn OutputObserver>>,
     /// Start of the command in the kernel's ticks.
     pub(crate) since: u64,
     pub(crate) started: Instant,
@@ -113,9 +117,15 @@ impl RunningCommand {
             prompt: String::new(),
             input_wait: InputWaitDetector::default(),
             has_open_line: false,
+            observer: None,
             since: processes::now(),
             started: Instant::now(),
         }
+    }
+
+    /// Sets who gets the output as it is read.
+    pub(crate) fn observe(&mut self, observer: Option<Arc<dyn OutputObserver>>) {
+        self.observer = observer;
     }
 
     /// Sets the bytes that the terminal will echo, which are not output of the command.
@@ -135,6 +145,9 @@ impl RunningCommand {
             // After other output, the rest of the input is no longer echoed.
             self.echo.clear();
             self.terminal.capture.push(&received[echoed..]);
+            if let Some(observer) = &self.observer {
+                observer.output(&received[echoed..]);
+            }
             self.last_stream = StreamKind::Terminal;
         }
     }
@@ -171,11 +184,11 @@ impl RunningCommand {
                     return Ok(channel.try_report().map_or(CommandEvent::Ended(status?), CommandEvent::Reported));
                 }
                 read = self.out.read() => {
-                    self.out.take(read?);
+                    self.out.take(read?, self.observer.as_deref());
                     self.last_stream = StreamKind::Out;
                 }
                 read = self.err.read() => {
-                    self.err.take(read?);
+                    self.err.take(read?, self.observer.as_deref());
                     self.last_stream = StreamKind::Err;
                 }
                 read = listener.read(&mut buffer) => match read? {
@@ -309,8 +322,11 @@ impl CapturedStream {
             .await
     }
 
-    fn take(&mut self, read: usize) {
+    fn take(&mut self, read: usize, observer: Option<&dyn OutputObserver>) {
         self.capture.push(&self.buffer[..read]);
+        if let Some(observer) = observer {
+            observer.output(&self.buffer[..read]);
+        }
         if read == 0 {
             self.is_open = false;
         }

@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use serde_json::Value;
 use telechir_host::approvals::CallerReply;
-use telechir_host::{CallQuestions, HostSettings, QuestionPrompt as _};
+use telechir_host::tokens::TokenFile;
+use telechir_host::{CallQuestions, HostSettings, QuestionPrompt as _, ViewedSession};
 use telechir_policy::{ApproveAt, Decision, Policy, Question};
 use telechir_runtime::{Answer, Approver};
 
 use crate::args::{DeviceArguments, SafetyArguments};
+use crate::env;
 use crate::error::CliError;
 use crate::session_host::{host_failure, paths, standing_choices};
 use crate::terminal_prompt::TerminalPrompt;
@@ -20,6 +22,15 @@ pub(crate) struct OneCall {
     pub(crate) command: &'static str,
     /// How long a call waits for others if there is no terminal.
     pub(crate) wait: Duration,
+    /// Whether people look at it in a live page.
+    pub(crate) is_viewed: bool,
+}
+
+impl OneCall {
+    /// The name under which others find its questions.
+    pub(crate) fn name(&self) -> String {
+        format!("{}-{}", self.command, std::process::id())
+    }
 }
 
 /// Asks at the terminal of this process, and shows the questions to `telechir approvals`.
@@ -41,8 +52,7 @@ impl CallApprover {
         policy: &Policy,
         caller: OneCall,
     ) -> Result<Self, CliError> {
-        let name = format!("{}-{}", caller.command, std::process::id());
-        let paths = paths(&name.parse().map_err(CliError::message)?)?;
+        let paths = paths(&caller.name().parse().map_err(CliError::message)?)?;
         let settings = HostSettings {
             devices: devices.names(),
             config: Value::Null,
@@ -50,13 +60,24 @@ impl CallApprover {
             idle_limit: Duration::ZERO,
             approval_timeout: safety.approval_timeout(),
             standing: standing_choices(devices),
-            tokens: None,
+            tokens: env::token_file()
+                .filter(|_| caller.is_viewed)
+                .map(TokenFile::new),
             is_resumed: false,
         };
+        let mut questions = CallQuestions::new(paths, settings).map_err(host_failure)?;
+        if caller.is_viewed {
+            questions.show().map_err(host_failure)?;
+        }
         Ok(Self {
-            questions: CallQuestions::new(paths, settings).map_err(host_failure)?,
+            questions,
             wait: caller.wait,
         })
+    }
+
+    /// Where the session goes for people who look at it, once it has started.
+    pub(crate) fn viewed_session(&self) -> ViewedSession {
+        self.questions.viewed_session()
     }
 
     /// The answer to a call that waits no longer. Its devices end with it, so that no later call could

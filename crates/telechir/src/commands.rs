@@ -17,7 +17,7 @@ mod run;
 pub(crate) mod serve;
 mod sessions;
 mod stream;
-mod tokens;
+pub(crate) mod tokens;
 mod tools;
 mod translate;
 mod view;

@@ -14,6 +14,7 @@ mod folders;
 mod guardian;
 mod input;
 mod json_events;
+mod live_page;
 mod log;
 mod mcp_client;
 mod mcp_config;

@@ -58,6 +58,11 @@ impl McpSession {
         })
     }
 
+    /// The name of the session.
+    pub(crate) fn name(&self) -> String {
+        self.paths.name.to_string()
+    }
+
     /// The connection to the session, which is found or started if there is none.
     async fn connect(&self) -> Result<Arc<HostClient>, CliError> {
         let mut connected = self.client.lock().await;

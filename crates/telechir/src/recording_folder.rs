@@ -1,15 +1,18 @@
 //! A folder of recordings: which of its subfolders are some, and which of them a session writes.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, flock, openat, statat};
 use rustix::io::Errno;
+use serde_json::Value;
 use telechir_host::SessionImage;
 use telechir_process::tree;
 use telechir_runtime::{BatchRange, JournalError};
@@ -166,6 +169,15 @@ impl ServedRecordings {
         }
     }
 
+    /// One recording without its rows and times.
+    fn summary(&self, id: &str) -> Result<Option<RecordingSummary>, String> {
+        let Some(folder) = self.folder()? else {
+            return Ok(None);
+        };
+        let found = folder.find(OsStr::new(id)).map_err(text)?;
+        Ok(found.map(|found| summary(&found)))
+    }
+
     /// The path of the recording with this id.
     fn path(&self, id: &str) -> Result<Option<PathBuf>, String> {
         let Some(folder) = self.folder()? else {
@@ -193,8 +205,7 @@ impl RecordingStore for ServedRecordings {
         let Some(folder) = self.folder()? else {
             return Ok(None);
         };
-        let found = folder.find(OsStr::new(id)).map_err(text)?;
-        let Some(summary) = found.map(|found| summary(&found)) else {
+        let Some(summary) = self.summary(id)? else {
             return Ok(None);
         };
         let span = telechir_runtime::read_span(folder.path.join(id)).map_err(problem)?;
@@ -242,6 +253,99 @@ impl RecordingStore for ServedRecordings {
         let path = self.path(id)?;
         let page = path.map(|path| crate::report::render(&path)).transpose();
         page.map_err(problem)
+    }
+}
+
+/// Recordings in folders of their own: the one that was named, and those of sessions that were seen open.
+#[derive(Debug, Default)]
+pub(crate) struct ViewedRecordings(Mutex<BTreeMap<String, PathBuf>>);
+
+impl ViewedRecordings {
+    /// Adds a recording by its folder. Returns its id: the folder's name, which has to be text.
+    ///
+    /// # Errors
+    /// When it is no recording.
+    pub(crate) fn add(&self, folder: &Path) -> Result<String, CliError> {
+        let path = folder
+            .canonicalize()
+            .map_err(|e| CliError::message(format!("failed to read {}: {e}", folder.display())))?;
+        let (found, id) = split(&path)
+            .ok_or_else(|| CliError::message(format!("{} has no name", path.display())))?;
+        match found.describe(&id) {
+            Ok(Some(_)) => {}
+            Ok(None) => {
+                return Err(CliError::message(format!(
+                    "{} is no recording: expected the folder that was given to --record",
+                    path.display()
+                )));
+            }
+            Err(why) => return Err(CliError::message(why)),
+        }
+        self.lock().insert(id.clone(), path);
+        Ok(id)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, PathBuf>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What `read` finds in the recording with this id.
+    fn of<T>(
+        &self,
+        id: &str,
+        read: impl FnOnce(&ServedRecordings, &str) -> Result<Option<T>, String>,
+    ) -> Result<Option<T>, String> {
+        let path = self.lock().get(id).cloned();
+        match path.as_deref().and_then(split) {
+            Some((folder, name)) => read(&folder, &name),
+            None => Ok(None),
+        }
+    }
+}
+
+/// The folder of a recording, and its name there.
+fn split(path: &Path) -> Option<(ServedRecordings, String)> {
+    let name = path.file_name()?.to_str()?;
+    Some((ServedRecordings(path.parent()?.to_owned()), name.to_owned()))
+}
+
+impl RecordingStore for ViewedRecordings {
+    fn session_found(&self, session: &str, config: &Value) {
+        let folder = config["record"].as_str().map(PathBuf::from);
+        if let Some(folder) = folder.filter(|folder| folder.is_absolute()) {
+            self.lock().insert(session.to_owned(), folder);
+        }
+    }
+
+    fn list(&self) -> Result<Vec<RecordingSummary>, String> {
+        let ids: Vec<String> = self.lock().keys().cloned().collect();
+        let mut found = Vec::new();
+        for id in ids {
+            let own = self.of(&id, |folder, name| folder.summary(name))?;
+            found.extend(own.map(|own| RecordingSummary { id, ..own }));
+        }
+        found.sort_by_key(|one| std::cmp::Reverse(one.age_seconds));
+        Ok(found)
+    }
+
+    fn describe(&self, id: &str) -> Result<Option<RecordingSummary>, String> {
+        let found = self.of(id, RecordingStore::describe)?;
+        Ok(found.map(|found| RecordingSummary {
+            id: id.to_owned(),
+            ..found
+        }))
+    }
+
+    fn rows(&self, id: &str, range: RowRange) -> Result<Option<Vec<RecordingRow>>, String> {
+        self.of(id, |folder, name| folder.rows(name, range))
+    }
+
+    fn screenshot(&self, id: &str, digest: &str) -> Result<Option<SessionImage>, String> {
+        self.of(id, |folder, name| folder.screenshot(name, digest))
+    }
+
+    fn report(&self, id: &str) -> Result<Option<String>, String> {
+        self.of(id, RecordingStore::report)
     }
 }
 

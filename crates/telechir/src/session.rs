@@ -23,6 +23,7 @@ use crate::folders;
 use crate::network::{NetworkEvents, OpenProxies};
 use crate::secrets::Secrets;
 use crate::session_dir::SessionDir;
+use crate::session_host::host_failure;
 use crate::socket_folder::{folder, of_logins};
 
 /// A running session and the directory of its devices.
@@ -55,10 +56,13 @@ pub(crate) async fn open(
 ) -> Result<LiveSession, CliError> {
     let secrets = Secrets::from_environment(devices.page.secret_names())?;
     let owner = "another call of telechir";
+    let mut viewed = None;
     let started = match CallApprover::open(devices, safety, &policy, caller) {
         Ok(approver) => {
+            viewed = Some(approver.viewed_session());
             until_stopped(start(devices, safety, policy, approver, &secrets, owner)).await
         }
+        Err(error) if caller.is_viewed => return Err(error),
         Err(error) => {
             tracing::info!(
                 error = error.text(),
@@ -70,6 +74,9 @@ pub(crate) async fn open(
     };
     let mut open = started.map_err(|Stopped(number)| CliError::signal(number))??;
     open.set_dialect(dialect, model);
+    if let Some(viewed) = viewed.filter(|_| caller.is_viewed) {
+        viewed.show(&open.session).map_err(host_failure)?;
+    }
     Ok(open)
 }
 

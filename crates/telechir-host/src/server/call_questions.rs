@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use rustix::process::{Signal, getpid, kill_process};
 use telechir_policy::Interface;
-use telechir_runtime::AnswerWay;
+use telechir_runtime::{AnswerWay, Session};
 use tokio::net::UnixListener;
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio::task::{AbortHandle, spawn};
 
 use super::calls::CallTable;
 use super::connections::{Connections, Shared};
-use super::control::ControlSlot;
+use super::control::{ControlSlot, SessionControl};
 use super::person::PersonControl;
 use super::status::SessionStatus;
 use super::{HostApprover, HostSettings};
@@ -21,7 +21,7 @@ use crate::approvals::{
     ApprovalCode, ApprovalQueue, CallerReply, CallerWay, PeerProcess, UnsandboxedDevices,
 };
 use crate::paths::Lock;
-use crate::{HostError, SessionPaths, SessionState};
+use crate::{HostError, SessionPaths, SessionState, error_chain};
 
 /// The questions of one call. Nothing is made outside of memory before [`Self::show`].
 #[derive(Debug)]
@@ -29,7 +29,35 @@ pub struct CallQuestions {
     paths: SessionPaths,
     settings: HostSettings,
     queue: ApprovalQueue,
+    session: ViewedSession,
     shown: Option<Shown>,
+}
+
+/// The session of a call, for people who look at it where its questions are.
+#[derive(Clone, Debug)]
+pub struct ViewedSession(ControlSlot);
+
+impl ViewedSession {
+    /// Shows the session, which has started: its events, screens and output.
+    ///
+    /// # Errors
+    /// When its recording cannot be read.
+    pub fn show(&self, session: &Session) -> Result<(), HostError> {
+        let recording = session.recording();
+        let recording =
+            recording.map_err(|e| HostError::new(format!("failed to {}", error_chain(&e))))?;
+        self.0.set(Arc::new(SessionControl {
+            recording,
+            screens: session.screens(),
+            output: session.shell_output(),
+            policy_slot: session.policy_slot(),
+            policy_source: Box::new(|| {
+                Err("a call keeps the policy that it was started with".to_owned())
+            }),
+            policy_changed: Notify::new(),
+        }));
+        Ok(())
+    }
 }
 
 /// The socket at which others find the questions; removed on drop.
@@ -68,8 +96,14 @@ impl CallQuestions {
             paths,
             settings,
             queue,
+            session: ViewedSession(ControlSlot::new()),
             shown: None,
         })
+    }
+
+    /// Where the session goes once it has started.
+    pub fn viewed_session(&self) -> ViewedSession {
+        self.session.clone()
     }
 
     /// The queue, which answers of others reach once it is shown.
@@ -114,7 +148,7 @@ impl CallQuestions {
             approver: HostApprover::new(Arc::clone(&calls), self.queue.clone()),
             calls,
             closes,
-            control: ControlSlot::new(),
+            control: self.session.0.clone(),
         });
         shared.status.set(SessionState::Busy);
         let accepting = spawn(async move {

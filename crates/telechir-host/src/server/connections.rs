@@ -338,6 +338,15 @@ impl Client {
                     })))
                 });
             }
+            HostRequest::ReadCall { row } => {
+                let shared = Arc::clone(&self.shared);
+                return self.answer_later(id, async move {
+                    let read = shared.started()?.recording.call(row).await;
+                    let read = read.map_err(|e| format!("failed to {}", error_chain(&e)))?;
+                    Ok(HostReply::RecordedCall(read))
+                });
+            }
+            HostRequest::WatchOutput { since } => return self.watch_output(id, since),
             HostRequest::ReloadPolicy => match self.shared.reload() {
                 Ok(policy) => HostReply::Reloaded { policy },
                 Err(message) => failed(message),
@@ -472,6 +481,19 @@ impl Client {
             };
             let changes = changes.map_err(|e| format!("failed to {}", error_chain(&e)))?;
             Ok(HostReply::ScreenChanged(changes.into()))
+        });
+    }
+
+    fn watch_output(&mut self, id: u64, since: Option<u64>) {
+        let (shared, mut closing) = (Arc::clone(&self.shared), self.closing.clone());
+        self.answer_later(id, async move {
+            let output = shared.started()?.output.clone();
+            let output = output.ok_or("this session has no shell")?;
+            let tail = tokio::select! {
+                () = closed(&mut closing) => return Err("the session is being closed".to_owned()),
+                tail = output.changed(since) => tail,
+            };
+            Ok(HostReply::OutputChanged(tail))
         });
     }
 

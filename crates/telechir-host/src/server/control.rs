@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use telechir_policy::{Digest, Policy};
-use telechir_runtime::{PolicySlot, RecordingReader, SessionScreens};
+use telechir_runtime::{PolicySlot, RecordingReader, SessionScreens, ShellOutput};
 use tokio::sync::{Notify, watch};
 
 /// Reads the policy of a session from where it was read at the start.
@@ -13,6 +13,8 @@ pub type PolicySource = Box<dyn Fn() -> Result<Policy, String> + Send + Sync>;
 pub(super) struct SessionControl {
     pub(super) recording: RecordingReader,
     pub(super) screens: SessionScreens,
+    /// None without a shell.
+    pub(super) output: Option<ShellOutput>,
     pub(super) policy_slot: PolicySlot,
     pub(super) policy_source: PolicySource,
     /// Notified when the slot has a policy, which an idle session takes at once.

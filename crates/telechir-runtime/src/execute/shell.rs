@@ -1,5 +1,6 @@
 //! The session's shell. Every function that acts on it requires a permission.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use telechir_device::{
@@ -9,12 +10,14 @@ use telechir_policy::{Permitted, ShellProposal, ShellTask, summarize_command};
 use telechir_protocol::{Chord, CommandOutput, ShellAction, ShellOutcome};
 
 use super::{no_permission, or_stopped, within};
-use crate::SessionLimits;
+use crate::{SessionLimits, ShellOutput};
 
 /// The session's shell and its state.
 #[derive(Debug)]
 pub(crate) struct ShellSlot {
     shell: Box<dyn Shell>,
+    /// For people who look at it.
+    pub(crate) output: ShellOutput,
     /// Whether aliases, functions or variables may have changed the meaning of commands.
     pub(crate) is_tainted: bool,
     /// The shell's last error, once it is gone.
@@ -22,9 +25,12 @@ pub(crate) struct ShellSlot {
 }
 
 impl ShellSlot {
-    pub(crate) fn new(shell: Box<dyn Shell>) -> Self {
+    pub(crate) fn new(mut shell: Box<dyn Shell>) -> Self {
+        let output = ShellOutput::default();
+        shell.observe_output(Arc::new(output.clone()));
         Self {
             shell,
+            output,
             is_tainted: false,
             lost: None,
         }
@@ -52,6 +58,7 @@ impl ShellSlot {
     ) -> Result<CommandOutput, DeviceError> {
         let command = command(permit, step, command_limits)?;
         let limit = command_limits.timeout + command_limits.limits.action_timeout;
+        let _until_it_ends = self.output.start();
         let shell = &mut self.shell;
         let run = async {
             match &permit.proposal().task {
@@ -82,6 +89,7 @@ impl ShellSlot {
         command_limits: CommandLimits,
         stop: UntilStopped,
     ) -> Result<CommandOutput, DeviceError> {
+        let _until_it_ends = self.output.resume();
         let done = or_stopped(stop, control(self.shell.as_mut(), permit, command_limits)).await;
         self.finish_or_cancel(done, &command_limits.limits).await
     }

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use base64::Engine as _;
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use telechir_policy::Digest;
 use telechir_protocol::Content;
@@ -43,6 +44,15 @@ pub struct EventBatch {
     pub events: Vec<RecordedEvent>,
     /// The row to read on from.
     pub next: u64,
+}
+
+/// A call of a model with what became of it, as the recording has them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RecordedCall {
+    /// The call, with its arguments.
+    pub call: Value,
+    /// Its result, with digests instead of screenshots; absent until it has one.
+    pub result: Option<Value>,
 }
 
 /// A turn that was executed, at least in part.
@@ -116,6 +126,16 @@ impl RecordingReader {
             .await
     }
 
+    /// The call whose [`SessionEvent::CallReceived`] has this row; none if it has none.
+    ///
+    /// # Errors
+    /// When the recording cannot be read.
+    pub async fn call(&self, row: u64) -> Result<Option<RecordedCall>, JournalError> {
+        let run = self.run.clone();
+        self.read(move |connection, _| call(connection, &run, row))
+            .await
+    }
+
     /// The screenshot with this digest, as it was sent, and its media type; none if the recording has
     /// none.
     ///
@@ -175,6 +195,41 @@ fn events(
         Ok(EventBatch { events, next })
     };
     reading().map_err(schema::store("read"))
+}
+
+/// The row of a call precedes that of its event, and its result is the next one: calls of a run are
+/// executed one after another.
+fn call(
+    connection: &Connection,
+    run: &RunId,
+    row: u64,
+) -> Result<Option<RecordedCall>, JournalError> {
+    let row = i64::try_from(row).unwrap_or(i64::MAX);
+    let body = |condition: &str, kind: RecordKind| -> Result<Option<Value>, JournalError> {
+        let found = connection
+            .prepare_cached(&format!(
+                "SELECT body FROM record WHERE run = ? AND kind = ? AND seq {condition} LIMIT 1"
+            ))
+            .and_then(|mut statement| {
+                let parameters = params![run.as_str(), kind.name(), row];
+                let found = statement.query_row(parameters, |row| row.get::<_, String>(0));
+                found.optional()
+            });
+        let found = found.map_err(schema::store("read"))?;
+        Ok(found.and_then(|body| serde_json::from_str(&body).ok()))
+    };
+    let event = body("= ?", RecordKind::Event)?;
+    let event = event.filter(|event| event["event"] == "call_received");
+    let Some(id) = event.map(|event| event["call_id"].clone()) else {
+        return Ok(None);
+    };
+    let is_own = |body: &Value| body["call_id"] == id;
+    let call = body("< ? ORDER BY seq DESC", RecordKind::Call)?;
+    let result = body("> ? ORDER BY seq", RecordKind::Answer)?;
+    Ok(call.filter(is_own).map(|call| RecordedCall {
+        call,
+        result: result.filter(is_own),
+    }))
 }
 
 fn recorded_event(row: &Row<'_>) -> rusqlite::Result<RecordedEvent> {

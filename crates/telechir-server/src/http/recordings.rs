@@ -34,6 +34,10 @@ const REPORT_POLICY: &str =
 /// Reads the folder with the recordings of a server. An id is the name of a recording's folder; others
 /// are none, such as `..`, and so are links.
 pub trait RecordingStore: fmt::Debug + Send + Sync + 'static {
+    /// Hears of an open session with this configuration, whose recording may be one of these. Most
+    /// stores know their recordings anyway.
+    fn session_found(&self, _session: &str, _config: &Value) {}
+
     /// All recordings, the oldest first.
     ///
     /// # Errors
@@ -157,11 +161,19 @@ pub(super) async fn rows(request: ApiRequest) -> Result<Response, Problem> {
     let from = number("from")?.unwrap_or(1);
     let limit = number("limit")?.map(usize::try_from);
     let limit = limit.map_or(MAX_ROWS, |limit| limit.unwrap_or(MAX_ROWS));
+    let only_events = match request.query("kind") {
+        None => false,
+        Some("event") => true,
+        Some(_) => {
+            let detail = "`kind`: expected `event`";
+            return Err(Problem::new(ProblemKind::BadRequest, detail));
+        }
+    };
     let range = RowRange {
         from,
         max_rows: limit.clamp(1, MAX_ROWS),
         max_bytes: MAX_ROWS_BYTES,
-        events_only: request.caller.role != Role::Operator,
+        events_only: only_events || request.caller.role != Role::Operator,
     };
     let rows = read(request, move |id| store.rows(id, range)).await?;
     let rows = rows.ok_or_else(missing)?;

@@ -4,6 +4,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use telechir_host::tokens::Role;
 
 use super::approvals::{self, AnswerDocument, ApprovalDocument, ApprovalList};
+use super::calls::{self, CallDocument, OutputDocument};
 use super::documents::{self, DecodedDocument, TranslatedDocument};
 use super::events;
 use super::mcp;
@@ -89,6 +90,17 @@ const LIMIT: Parameter = Parameter {
     name: "limit",
     description: "The largest number of rows, 1000 without it. An answer has at most 4 MiB of them, or \
                   one row.",
+    is_required: false,
+};
+const KIND: Parameter = Parameter {
+    name: "kind",
+    description: "`event`: only the rows of events.",
+    is_required: false,
+};
+const SINCE: Parameter = Parameter {
+    name: "since",
+    description: "The version that the client has: the answer comes when there is another one, after a \
+                  few seconds at the latest.",
     is_required: false,
 };
 const LEAVE_FUNCTIONS: Parameter = Parameter {
@@ -428,6 +440,31 @@ static ROUTES: &[Route] = &[
         )
     },
     Route {
+        replies: &[json("The call.", schema_of::<CallDocument>)],
+        problems: &[ProblemKind::NotAnswered, ProblemKind::SessionLost],
+        ..route(
+            Method::Get,
+            "/v1/sessions/{id}/calls/{row}",
+            "describeCall",
+            "The arguments and the result of a call, by the row of its event `call_received`.",
+            ACTORS,
+            |request| Box::pin(calls::describe(request)),
+        )
+    },
+    Route {
+        query: &[SINCE],
+        replies: &[json("The output.", schema_of::<OutputDocument>)],
+        problems: &[ProblemKind::NotAnswered, ProblemKind::SessionLost],
+        ..route(
+            Method::Get,
+            "/v1/sessions/{id}/output",
+            "watchOutput",
+            "The end of what the newest command has printed, also while it runs.",
+            ACTORS,
+            |request| Box::pin(calls::output(request)),
+        )
+    },
+    Route {
         query: &[DEVICE, WIDTH],
         headers: &[IF_NONE_MATCH],
         replies: &[IMAGE, SAME_IMAGE],
@@ -479,7 +516,7 @@ static ROUTES: &[Route] = &[
         )
     },
     Route {
-        query: &[FIRST_ROW, LIMIT],
+        query: &[FIRST_ROW, LIMIT, KIND],
         replies: &[json("The rows.", schema_of::<RowList>)],
         problems: RECORDING,
         ..route(

@@ -353,16 +353,35 @@ pub(super) async fn all(state: &HttpState) -> Result<Vec<HostClient>, Problem> {
         )
     })?;
     let found = join_all(paths.iter().map(probe)).await;
-    let alive = found.into_iter().filter_map(|found| match found {
+    let mut dead = Vec::new();
+    let found = paths.iter().zip(found);
+    let alive = found.filter_map(|(paths, found)| match found {
         Ok(Probe::Alive(client)) => Some(client),
-        Ok(Probe::Dead | Probe::Changing | Probe::Nothing) => None,
+        Ok(Probe::Dead) => {
+            dead.push(paths.name.to_string());
+            None
+        }
+        Ok(Probe::Changing | Probe::Nothing) => None,
         // An unreachable session must not hide the others.
         Err(error) => {
             tracing::warn!(%error, "a session is not listed");
             None
         }
     });
-    Ok(alive.collect())
+    let alive = alive.collect();
+    revoke_tokens_of(state, &dead);
+    Ok(alive)
+}
+
+/// Revokes the tokens of sessions whose host was killed, so that it could not do so itself.
+fn revoke_tokens_of(state: &HttpState, dead: &[String]) {
+    if dead.is_empty() {
+        return;
+    }
+    let is_alive = |session: &str| !dead.iter().any(|name| name == session);
+    if let Err(error) = state.settings.tokens.retain_sessions(is_alive) {
+        tracing::warn!(%error, "the tokens of sessions that are gone are left");
+    }
 }
 
 pub(super) fn is_http(client: &HostClient) -> bool {
@@ -374,6 +393,11 @@ pub(super) async fn list(request: ApiRequest) -> Result<Response, Problem> {
     let clients = all(&request.state).await?;
     let own = clients.iter().map(HostClient::description);
     let own = own.filter(|session| request.reaches(session, Reach::Read));
+    let own = own.inspect(|session| {
+        if let Some(recordings) = &request.state.settings.recordings {
+            recordings.session_found(&session.name, &session.config);
+        }
+    });
     let sessions = own.map(SessionDocument::from).collect();
     Ok(reply(StatusCode::OK, &SessionList { sessions }))
 }

@@ -19,7 +19,7 @@ const SCRIPT: &str = "text/javascript; charset=utf-8";
 const SVG: &str = "image/svg+xml";
 
 /// All files of the page.
-pub(super) const FILES: [PageFile; 11] = [
+pub(super) const FILES: [PageFile; 14] = [
     ("/", HTML, include_str!("view/index.html")),
     ("/view/page.css", CSS, include_str!("view/page.css")),
     ("/view/icon.svg", SVG, include_str!("view/icon.svg")),
@@ -32,6 +32,17 @@ pub(super) const FILES: [PageFile; 11] = [
         include_str!("view/overview.js"),
     ),
     ("/view/session.js", SCRIPT, include_str!("view/session.js")),
+    (
+        "/view/timeline.js",
+        SCRIPT,
+        include_str!("view/timeline.js"),
+    ),
+    ("/view/details.js", SCRIPT, include_str!("view/details.js")),
+    (
+        "/view/recording.js",
+        SCRIPT,
+        include_str!("view/recording.js"),
+    ),
     ("/view/screen.js", SCRIPT, include_str!("view/screen.js")),
     (
         "/view/takeover.js",

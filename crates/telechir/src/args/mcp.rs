@@ -58,6 +58,9 @@ pub(crate) struct McpServerArguments {
     /// question, which stays open for `telechir approve`.
     #[arg(long, value_name = "SECONDS", default_value_t = 45, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub(crate) approval_wait: u64,
+    /// Serve the live page on loopback, and print its address on stderr; the page is read-only.
+    #[arg(long)]
+    pub(crate) view: bool,
     /// Use the session with this name, which other callers can use, too, and which does not end
     /// with the client.
     #[arg(long, value_name = "NAME")]

@@ -25,6 +25,10 @@ pub(crate) struct ConversationArguments {
     /// [default: no limit].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1000..))]
     pub(crate) max_history_tokens: Option<u64>,
+    /// Serve the live page of this run on loopback, and print its address on stderr: with answers if that
+    /// is a terminal, else read-only.
+    #[arg(long)]
+    pub(crate) view: bool,
     /// Print every event as one JSON line on stdout, instead of the model's last message.
     #[arg(long)]
     pub(crate) json: bool,

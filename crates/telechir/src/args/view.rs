@@ -12,6 +12,7 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   telechir view
   telechir view work --read-only
+  telechir view --recording ~/recordings/work
 
 Prints an address that opens the page once, within a minute, and serves the page until it is stopped.
 docs/view.md describes it.";
@@ -20,6 +21,9 @@ docs/view.md describes it.";
 pub(crate) struct ViewArguments {
     /// Show this session first.
     pub(crate) session: Option<SessionName>,
+    /// Show the recording in DIR, as given to --record.
+    #[arg(long, value_name = "DIR", conflicts_with = "session")]
+    pub(crate) recording: Option<PathBuf>,
     /// Let the page answer no questions and cancel no calls.
     #[arg(long)]
     pub(crate) read_only: bool,

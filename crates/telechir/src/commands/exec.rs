@@ -99,6 +99,7 @@ async fn execute(
     let caller = OneCall {
         command: "exec",
         wait: Duration::from_secs(arguments.approval_wait),
+        is_viewed: false,
     };
     let dialect = arguments.dialect;
     let mut open = session::open(devices, safety, policy, dialect, None, caller).await?;

@@ -3,11 +3,14 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use telechir_host::tokens::Role;
 use telechir_server::mcp::McpServer;
 use telechir_tools::{Capabilities, ToolCatalog, ToolSelection};
 
 use crate::args::McpServerArguments;
 use crate::error::CliError;
+use crate::live_page::{LivePage, PageOptions, ServedPage};
+use crate::log::print_note;
 use crate::mcp_session::McpSession;
 use crate::mcp_task::TaskModel;
 
@@ -16,10 +19,27 @@ const MAX_COMMAND_SECONDS: u64 = 50;
 
 pub(crate) async fn mcp(arguments: McpServerArguments) -> Result<ExitCode, CliError> {
     let catalog = catalog(&arguments)?;
+    let is_viewed = arguments.view;
     let session = Arc::new(McpSession::new(arguments)?);
+    let _until_the_end = match is_viewed {
+        true => Some(serve_page(&session.name()).await?),
+        false => None,
+    };
     let server = McpServer::new(catalog, session, env!("CARGO_PKG_VERSION"));
     server.serve_stdio().await.map_err(CliError::message)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Serves the live page. Clients read what their servers print on stderr, and so may the model: nobody
+/// answers questions with this address.
+async fn serve_page(session: &str) -> Result<ServedPage, CliError> {
+    let page = LivePage::open(PageOptions::of_session(Role::Viewer, session)).await?;
+    print_note(&format!(
+        "live page, read-only: {}; to answer questions and take over, run on a terminal: telechir view \
+         {session}",
+        page.url
+    ));
+    Ok(page.serve_beside())
 }
 
 /// The tools that a server with these flags offers.

@@ -1,12 +1,13 @@
 //! `run`: the agent loop. The model's last message goes to stdout, its progress to stderr.
 
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use telechir_agent::{
     Agent, AgentError, AgentSettings, ApiKey, Canceller, EndReason, ResumeMessage, RunReport,
 };
+use telechir_host::tokens::Role;
 use telechir_providers::{Dialect, RequestOptions, ToolOffer};
 use telechir_runtime::{
     ActionEffect, DeviceKind, EventReader, JournalError, RecordedConversation, RecordedEntry,
@@ -19,6 +20,8 @@ use crate::env::{self, ApiAccess};
 use crate::error::{CliError, chain};
 use crate::input::write_text;
 use crate::json_events::JsonEvents;
+use crate::live_page::{LivePage, PageOptions, ServedPage};
+use crate::log::print_note;
 use crate::progress::Progress;
 use crate::secrets::Secrets;
 use crate::service::{self, Service};
@@ -44,18 +47,31 @@ pub(crate) async fn run(mut arguments: RunArguments) -> Result<ExitCode, CliErro
     };
     let (canceller, signal) = Canceller::new();
     let agent = model.agent(&arguments)?.cancelled_by(signal);
+    let caller = OneCall {
+        command: "run",
+        wait: Duration::from_secs(arguments.approval_wait),
+        is_viewed: arguments.conversation.view,
+    };
     let mut open = session::open(
         &arguments.devices,
         &arguments.safety,
         policy,
         model.dialect,
         Some(&model.name),
-        OneCall {
-            command: "run",
-            wait: Duration::from_secs(arguments.approval_wait),
-        },
+        caller,
     )
     .await?;
+    let page = match caller.is_viewed {
+        true => Some(serve_page(&caller.name()).await),
+        false => None,
+    };
+    let page = match page.transpose() {
+        Ok(page) => page,
+        Err(error) => {
+            open.close().await?;
+            return Err(error);
+        }
+    };
     let progress = Progress::start(open.session.subscribe());
     let is_json = arguments.conversation.json;
     let json = is_json.then(|| JsonEvents::start(open.session.subscribe()));
@@ -64,6 +80,7 @@ pub(crate) async fn run(mut arguments: RunArguments) -> Result<ExitCode, CliErro
     canceller.cancel();
     let closed = open.close().await;
     progress.finish().await;
+    drop(page);
     match outcome {
         Err(Stopped(number)) => {
             if let Some(json) = json {
@@ -82,6 +99,25 @@ pub(crate) async fn run(mut arguments: RunArguments) -> Result<ExitCode, CliErro
             conclude(&finished, is_json)
         }
     }
+}
+
+/// Serves the live page of the run. What is no terminal may be read by another program, which must not
+/// answer questions.
+async fn serve_page(session: &str) -> Result<ServedPage, CliError> {
+    let is_terminal = io::stderr().is_terminal();
+    let role = match is_terminal {
+        true => Role::Operator,
+        false => Role::Viewer,
+    };
+    let page = LivePage::open(PageOptions::of_session(role, session)).await?;
+    print_note(&match is_terminal {
+        true => format!("live page: {}", page.url),
+        false => format!(
+            "live page, read-only: {}; to answer questions, run on a terminal: telechir view {session}",
+            page.url
+        ),
+    });
+    Ok(page.serve_beside())
 }
 
 /// Completes the flags by those of the recorded run.

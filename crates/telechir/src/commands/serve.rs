@@ -183,7 +183,7 @@ fn limits(flags: &ServeFlags) -> OpenSessionLimits {
 }
 
 /// The longest time without a call: a year.
-pub(super) const MAX_IDLE_SECONDS: u64 = 31_536_000;
+pub(crate) const MAX_IDLE_SECONDS: u64 = 31_536_000;
 
 /// The folder with a recording for each session.
 fn recordings(flags: &ServeFlags) -> Result<Option<Arc<dyn RecordingStore>>, CliError> {
@@ -256,7 +256,7 @@ fn display_size(options: &SessionOptions) -> Result<Option<Size>, String> {
     size.transpose().map_err(|why| format!("`display`: {why}"))
 }
 
-pub(super) async fn listen(
+pub(crate) async fn listen(
     listen: &ListenAddress,
     behind_proxy: &[IpAddr],
     tls: Option<ServerTls>,
@@ -337,7 +337,7 @@ async fn listen_on_socket(path: &Path) -> io::Result<UnixListener> {
 }
 
 /// The address for people, and the values of `Host` that are served.
-pub(super) fn address(
+pub(crate) fn address(
     listener: &Listener,
     listen: &ListenAddress,
     names: &[String],

@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 use telechir_host::tokens::{TokenFile, TokenOptions, TokenRecord};
 
 use super::sessions::duration;
-use super::view::process_of;
 use crate::args::{TokensArguments, TokensCommand};
 use crate::env;
 use crate::error::CliError;
 use crate::input::{write_json, write_text};
+use crate::live_page::process_of;
 
 pub(crate) fn tokens(arguments: &TokensArguments) -> Result<ExitCode, CliError> {
     let file = token_file(arguments.token_file.as_deref())?;
@@ -64,7 +64,7 @@ pub(crate) fn tokens(arguments: &TokensArguments) -> Result<ExitCode, CliError> 
 }
 
 /// The file that a flag names, or the user's own.
-pub(super) fn token_file(given: Option<&Path>) -> Result<TokenFile, CliError> {
+pub(crate) fn token_file(given: Option<&Path>) -> Result<TokenFile, CliError> {
     let path = given.map(Path::to_owned).or_else(env::token_file);
     let path = path.ok_or_else(|| {
         CliError::message("no folder for tokens: set HOME or XDG_STATE_HOME, or pass --token-file")

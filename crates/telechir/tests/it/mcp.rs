@@ -1,6 +1,7 @@
 //! `mcp`: whole runs of the binary by messages of the protocol, in both of its eras.
 
 mod answered_elsewhere;
+mod app;
 mod bad_input;
 mod clients;
 mod conformance;
@@ -8,6 +9,7 @@ mod ends;
 mod flows;
 mod repeated;
 mod start;
+mod view;
 mod workspaces;
 
 use std::fs;

@@ -4,6 +4,7 @@
 mod model;
 mod report;
 mod resume;
+mod view;
 
 use std::fs;
 use std::process::{Command, Stdio};

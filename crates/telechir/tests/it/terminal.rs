@@ -10,6 +10,7 @@ use telechir_testkit::provider::{ModelServer, Script, ServedPage};
 
 use self::screen::TerminalRun;
 use crate::telechir::{Ran, Telechir};
+use crate::view::OpenedPage;
 
 const PROMPT: &str = "[y/N] ";
 
@@ -51,14 +52,20 @@ impl Task {
     }
 
     fn start(&self, rows: u16, columns: u16) -> TerminalRun {
+        self.start_with("", rows, columns)
+    }
+
+    fn start_with(&self, flags: &str, rows: u16, columns: u16) -> TerminalRun {
         let base = self.server.base_url();
         let variables = [
             ("ANTHROPIC_API_KEY", "sk-test"),
             ("ANTHROPIC_BASE_URL", base.as_str()),
         ];
-        let line = "run 'tidy up' --provider anthropic --model claude-sonnet-4-5 --shell \
-                    --workspace work --max-steps 9";
-        TerminalRun::start(&self.telechir, line, &variables, (rows, columns))
+        let line = format!(
+            "run 'tidy up' --provider anthropic --model claude-sonnet-4-5 --shell --workspace work \
+             --max-steps 9 {flags}"
+        );
+        TerminalRun::start(&self.telechir, &line, &variables, (rows, columns))
     }
 
     /// Asserts that the model received every result that it expects.
@@ -134,6 +141,24 @@ fn an_approval_for_the_session_covers_its_shape_until_it_is_revoked() {
     let screen = run.wait_for(PROMPT, 3);
     assert!(screen.contains("$ touch a"), "{screen}");
     run.types("y\n");
+    task.finish(run);
+}
+
+#[test]
+fn a_question_is_answered_in_the_page_whose_address_is_on_the_terminal() {
+    let task = Task::new(&[command("t1", "touch a", &json!([]))]);
+    let run = task.start_with("--view", 40, 250);
+    let screen = run.wait_for(PROMPT, 1);
+    let url = screen
+        .split_whitespace()
+        .find(|word| word.starts_with("http://127.0.0.1:"));
+    let page = OpenedPage::of(url.expect("an address"));
+    assert_eq!(page.role, "operator", "{screen}");
+    let open = page.get("/v1/approvals").json()["approvals"][0].clone();
+    let answer = json!({"decision": "approve", "digest": open["digest"], "scope": "once"});
+    let path = format!("/v1/approvals/{}", open["id"].as_str().expect("an id"));
+    let answered = page.post(&path, &answer);
+    assert_eq!(answered.status, 204, "{answered:?}");
     task.finish(run);
 }
 

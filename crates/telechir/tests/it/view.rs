@@ -3,10 +3,12 @@
 
 mod accessibility;
 mod page;
+mod recording;
 mod stream;
 mod takeover;
 
 use std::io::{BufRead as _, BufReader, Read as _};
+use std::net::TcpStream;
 use std::process::Stdio;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -165,6 +167,69 @@ fn exchange(server: &Server, origin: &str, ticket: &str) -> Answer {
         server.address,
         body.len()
     ))
+}
+
+/// A page that a command serves, opened by the address that it printed.
+pub(crate) struct OpenedPage {
+    address: String,
+    secrets: String,
+    pub(crate) role: String,
+    /// What follows the ticket.
+    pub(crate) shows: String,
+}
+
+impl OpenedPage {
+    pub(crate) fn of(url: &str) -> Self {
+        let (origin, fragment) = url.split_once("/#ticket=").expect("a ticket");
+        let (ticket, shows) = fragment.split_once('&').unwrap_or((fragment, ""));
+        let address = origin.strip_prefix("http://").expect("an address");
+        let body = json!({ "ticket": ticket }).to_string();
+        let opened = crate::serve::client::exchange(
+            address,
+            &format!(
+                "POST /view/session HTTP/1.1\r\nHost: {address}\r\nOrigin: {origin}\r\n\
+                 Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+                body.len()
+            ),
+        );
+        let PageSession { cookie, key } = PageSession::of(&opened);
+        Self {
+            address: address.to_owned(),
+            secrets: format!("{cookie}{key}"),
+            role: opened.json()["role"].as_str().expect("a role").to_owned(),
+            shows: shows.to_owned(),
+        }
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Answer {
+        let (address, secrets) = (&self.address, &self.secrets);
+        let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\n{secrets}\r\n");
+        crate::serve::client::exchange(address, &request)
+    }
+
+    pub(crate) fn post(&self, path: &str, body: &Value) -> Answer {
+        let (address, secrets, body) = (&self.address, &self.secrets, body.to_string());
+        let request = format!(
+            "POST {path} HTTP/1.1\r\nHost: {address}\r\nOrigin: http://{address}\r\n{secrets}\
+             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        crate::serve::client::exchange(address, &request)
+    }
+
+    /// Waits until a stream contains a text.
+    pub(crate) fn wait_in_stream(&self, path: &str, text: &str) {
+        let (address, secrets) = (&self.address, &self.secrets);
+        let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\n{secrets}\r\n");
+        let mut lines = BufReader::new(connect(address, &request)).lines();
+        let found = lines.find(|line| line.as_ref().is_ok_and(|line| line.contains(text)));
+        assert!(found.is_some(), "{text} is not in {path}");
+    }
+
+    /// Whether the page is gone.
+    pub(crate) fn is_gone(&self) -> bool {
+        TcpStream::connect(&self.address).is_err()
+    }
 }
 
 fn ticket(client: &Client) -> String {
@@ -336,24 +401,12 @@ fn view_serves_the_page_until_it_is_stopped() {
     let mut line = String::new();
     let mut output = BufReader::new(child.stdout.take().expect("a pipe"));
     output.read_line(&mut line).expect("an address");
-    let (url, fragment) = line.trim().split_once("/#ticket=").expect("a ticket");
-    let (ticket, session) = fragment.split_once("&session=").expect("a session");
-    assert_eq!(session, "work");
-    let address = url.strip_prefix("http://").expect("an address");
-    let body = json!({ "ticket": ticket }).to_string();
-    let opened = crate::serve::client::exchange(
-        address,
-        &format!(
-            "POST /view/session HTTP/1.1\r\nHost: {address}\r\nOrigin: {url}\r\n\
-             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
-            body.len()
-        ),
+    let page = OpenedPage::of(line.trim());
+    assert_eq!(
+        (page.shows.as_str(), page.role.as_str()),
+        ("session=work", "operator")
     );
-    let PageSession { cookie, key } = PageSession::of(&opened);
-    let get = |path: &str| {
-        let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\n{cookie}{key}\r\n");
-        crate::serve::client::exchange(address, &request).json()
-    };
+    let get = |path: &str| page.get(path).json();
     assert_eq!(get("/v1/sessions")["sessions"][0]["id"], "work");
     assert_eq!(get("/v1/approvals"), json!({"approvals": []}));
     let tokens = || Ran::of(&mut sessions.command(&["tokens", "list", "--json"]), "").json();

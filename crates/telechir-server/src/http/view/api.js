@@ -47,7 +47,8 @@ export function screenSocket(path, device) {
   return new WebSocket(address, ["telechir.screen", `telechir.key.${key}`]);
 }
 
-/** Calls `each` with every event of a session from its first one, and connects again when cut off. */
+/** Calls `each` with the row of every event of a session and the event, from its first one, and connects
+ * again when cut off. */
 export async function follow(id, signal, each) {
   let last = null;
   while (!signal.aborted) {
@@ -57,7 +58,7 @@ export async function follow(id, signal, each) {
       const answer = await send(path, { headers, signal });
       for await (const { row, event } of parse(answer.body)) {
         last = row;
-        each(event);
+        each(Number(row), event);
       }
     } catch (error) {
       if (signal.aborted) return;

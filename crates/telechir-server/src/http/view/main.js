@@ -3,6 +3,7 @@
 import { exchange, get, isOperator } from "./api.js";
 import { Overview } from "./overview.js";
 import { Questions } from "./question.js";
+import { RecordingView } from "./recording.js";
 import { SessionView } from "./session.js";
 import { element, setText } from "./text.js";
 
@@ -17,8 +18,9 @@ let timer = null;
 async function start() {
   const ticket = new URLSearchParams(location.hash.slice(1)).get("ticket");
   if (ticket) {
-    const session = new URLSearchParams(location.hash.slice(1)).get("session");
-    const address = session ? `#/sessions/${encodeURIComponent(session)}` : "#/";
+    const names = new URLSearchParams(location.hash.slice(1));
+    const kind = ["session", "recording"].find((name) => names.has(name));
+    const address = kind ? `#/${kind}s/${encodeURIComponent(names.get(kind))}` : "#/";
     // The ticket must not stay in the history, and counts once anyway.
     history.replaceState(null, "", address);
     await exchange(ticket);
@@ -30,10 +32,37 @@ async function start() {
 
 function show() {
   view?.close();
-  const [, id] = location.hash.match(/^#\/sessions\/(.+)$/) ?? [];
-  view = id ? new SessionView(decodeURIComponent(id)) : new Overview();
+  const [, kind, encoded] = location.hash.match(/^#\/(sessions|recordings)\/(.+)$/) ?? [];
+  const id = encoded && decodeURIComponent(encoded);
+  if (kind === "sessions") view = new SessionView(id, goOver);
+  else if (kind === "recordings") view = recording(new RecordingView(id));
+  else view = new Overview();
   main.replaceChildren(view.root);
   update();
+}
+
+/** Says why a recording cannot be shown. */
+function recording(shown) {
+  shown.loaded.catch((error) => setText(shown.state, error.message));
+  return shown;
+}
+
+/** The page of a session that has ended goes over into its recording, if there is one, once that is read:
+ * the page shows something at any time. */
+async function goOver(session) {
+  const next = new RecordingView(session.id, session.title.textContent);
+  try {
+    await next.loaded;
+  } catch {
+    return next.close();
+  }
+  if (view !== session) return next.close();
+  view.close();
+  view = next;
+  history.replaceState(null, "", `#/recordings/${encodeURIComponent(session.id)}`);
+  const hadFocus = main.contains(document.activeElement);
+  main.replaceChildren(view.root);
+  if (hadFocus) next.slider.focus();
 }
 
 /** Reads the lists again, and once more after a while. Nobody looks at a hidden page: only its title

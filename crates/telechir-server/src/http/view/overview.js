@@ -1,16 +1,22 @@
 // All sessions at a glance: a small picture of each, what it is doing, and the questions that wait.
 
-import { image } from "./api.js";
+import { get, image } from "./api.js";
 import { element, seconds, setText, visible } from "./text.js";
 
 const IMAGE_INTERVAL_MS = 2000;
+const RECORDINGS_INTERVAL_MS = 10_000;
+/** Recordings that are listed, the newest first. */
+const MAX_RECORDINGS = 100;
 
 export class Overview {
   constructor() {
     this.cards = new Map();
     this.list = element("ul", { class: "cards" });
     this.empty = element("p", { class: "quiet" }, "No session is open.");
-    this.root = element("section", {}, element("h1", {}, "Sessions"), this.empty, this.list);
+    this.recordings = element("ul", { class: "recordings" });
+    this.recorded = element("section", { hidden: true }, element("h2", {}, "Recordings"), this.recordings);
+    this.readAt = -RECORDINGS_INTERVAL_MS;
+    this.root = element("section", {}, element("h1", {}, "Sessions"), this.empty, this.list, this.recorded);
   }
 
   update(sessions, approvals) {
@@ -30,11 +36,32 @@ export class Overview {
       card.close();
       this.cards.delete(id);
     }
+    this.refreshRecordings();
+  }
+
+  async refreshRecordings() {
+    const now = performance.now();
+    if (document.hidden || now - this.readAt < RECORDINGS_INTERVAL_MS) return;
+    this.readAt = now;
+    const { recordings } = await get("/v1/recordings").catch(() => ({ recordings: null }));
+    if (!recordings) return;
+    this.recorded.hidden = recordings.length === 0;
+    const rows = recordings.slice(-MAX_RECORDINGS).reverse().map(recordingRow);
+    const older = recordings.length - rows.length;
+    if (older > 0) rows.push(element("li", { class: "quiet" }, `${older} older ones are not listed.`));
+    this.recordings.replaceChildren(...rows);
   }
 
   close() {
     for (const card of this.cards.values()) card.close();
   }
+}
+
+function recordingRow({ id, bytes, age_seconds: age, in_use: inUse }) {
+  const link = element("a", { href: `#/recordings/${encodeURIComponent(id)}` }, visible(id));
+  const when = inUse ? "a session writes it" : `${seconds(age)} old`;
+  const about = ` ${when} · ${(bytes / 1e6).toFixed(1)} MB`;
+  return element("li", {}, link, element("span", { class: "quiet" }, about));
 }
 
 class Card {

@@ -24,7 +24,7 @@ use serde_json::json;
 use telechir_host::tokens::Role as TokenRole;
 use telechir_host::{ControlId, DeviceKind, HostClient, HostError, PersonInput, ScreenUpdate};
 use telechir_protocol::Size;
-use tokio::time::timeout;
+use tokio::time::{interval, timeout};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
@@ -46,6 +46,8 @@ const MAX_CREDIT: u32 = 4;
 const MAX_MESSAGE_BYTES: usize = 256 << 10;
 /// A page that has not read an update after this time is disconnected.
 const SEND_TIMEOUT: Duration = Duration::from_secs(30);
+/// How often the page's token is looked at while nothing happens.
+const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
 type Socket = WebSocketStream<TokioIo<Upgraded>>;
 /// A request to take control, which waits for the running call.
@@ -242,6 +244,7 @@ impl<'a> ScreenStream<'a> {
         let mut credit = 0_u32;
         let mut pending: Option<PendingUpdate<'_>> = None;
         let mut taking: Option<PendingControl<'_>> = None;
+        let mut check = interval(CHECK_INTERVAL);
         loop {
             if credit > 0 && pending.is_none() {
                 if self.state.authenticate(&self.headers).is_err() {
@@ -274,6 +277,11 @@ impl<'a> ScreenStream<'a> {
                         Err(_) => break,
                     }
                 }
+                // A page that grants nothing must not stay connected without its token.
+                _now = check.tick() => match self.state.authenticate(&self.headers) {
+                    Ok(_) => continue,
+                    Err(_) => break,
+                },
                 update = awaited(&mut pending) => update,
             };
             pending = None;

@@ -280,6 +280,27 @@ fn an_expired_token_does_not_count() {
 }
 
 #[test]
+fn the_list_revokes_the_tokens_of_sessions_that_were_killed() {
+    require(Component::Sandbox);
+    let server = Server::of_shells();
+    let agent = server.client("agent");
+    let _killed = session_with_token(&server, &agent);
+    let killed = server.sessions.session_hosts();
+    let (lives, _) = session_with_token(&server, &agent);
+    for host in killed {
+        kill_process(host, Signal::KILL).expect("a signal");
+    }
+    let viewer = server.client("viewer");
+    let listed = || {
+        let sessions = viewer.get("/v1/sessions")["sessions"].clone();
+        sessions.as_array().map(Vec::len)
+    };
+    assert_eventually_blocking!(listed(), |count| *count == Some(1));
+    assert_eq!(sessions_of_tokens(&server), [lives.as_str()]);
+    server.assert_closes(&agent, &lives);
+}
+
+#[test]
 fn an_owner_and_the_machine_limit_sessions() {
     require(Component::Sandbox);
     let server = Server::with_flags(&["--shell", "--max-sessions-per-owner=1", "--max-sessions=3"]);

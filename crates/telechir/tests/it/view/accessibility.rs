@@ -19,22 +19,28 @@ struct CheckedPage(PageFixture);
 
 impl CheckedPage {
     fn open(flags: &[&str]) -> Self {
-        let axe = fs::read_to_string(AXE).expect("axe-core is installed: run scripts/axe.sh");
         let page = PageFixture::open("operator", flags);
         page.request("q1", "touch one");
         let question = "document.querySelector('#question').innerText";
         page.wait(question, "touch one");
-        page.script(&format!("{axe}; 'loaded'"));
         Self(page)
     }
 
     #[track_caller]
     fn assert_passes(&self) {
-        self.0.script(RUN);
-        self.0.wait("globalThis.found ?? 'waits'", "violations");
-        let found = self.0.script("globalThis.found");
-        assert!(found.contains("violations: []"), "{found}");
+        assert_passes(&self.0);
     }
+}
+
+/// Asserts that axe-core finds nothing in what the page shows.
+#[track_caller]
+pub(super) fn assert_passes(page: &PageFixture) {
+    let axe = fs::read_to_string(AXE).expect("axe-core is installed: run scripts/axe.sh");
+    page.script(&format!("{axe}; 'loaded'"));
+    page.script(RUN);
+    page.wait("globalThis.found ?? 'waits'", "violations");
+    let found = page.script("globalThis.found");
+    assert!(found.contains("violations: []"), "{found}");
 }
 
 #[test]

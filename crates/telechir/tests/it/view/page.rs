@@ -17,6 +17,11 @@ const ASKING: &str = "
 words = ['touch']
 verdict = 'ask'
 reason = \"New \\u202efiles are asked about.\"
+
+[[edit]]
+paths = ['**']
+verdict = 'allow'
+reason = 'Files are free.'
 ";
 /// For the browser that a test drives.
 const BROWSING: &str = "
@@ -39,8 +44,8 @@ pub(super) const SCREEN: &str = "screen";
 /// A server whose sessions ask, a session of it, and a browser with the live page.
 pub(super) struct PageFixture {
     pub(super) server: Server,
-    agent: Client,
-    id: String,
+    pub(super) agent: Client,
+    pub(super) id: String,
 }
 
 impl PageFixture {
@@ -49,7 +54,12 @@ impl PageFixture {
     }
 
     /// A page of a server with other flags.
-    fn with_server(sessions: SessionFixture, server: &[&str], role: &str, more: &[&str]) -> Self {
+    pub(super) fn with_server(
+        sessions: SessionFixture,
+        server: &[&str],
+        role: &str,
+        more: &[&str],
+    ) -> Self {
         require(Component::Sandbox);
         require(Component::Chromium);
         fs::write(sessions.file("policy.toml"), ASKING).expect("a policy");
@@ -163,7 +173,7 @@ impl PageFixture {
 
 const ALLOW: &str = ".question .bar button:first-child";
 const DENY: &str = ".question .bar button:last-child";
-const QUESTION: &str = "document.querySelector('#question').innerText";
+pub(super) const QUESTION: &str = "document.querySelector('#question').innerText";
 
 #[test]
 fn a_person_allows_what_a_script_cannot() {

@@ -324,3 +324,23 @@ fn no_other_page_gets_the_screen() {
     let agent = Client::new(&server.address, &server.token("agent", "test"));
     server.assert_closes(&agent, &id);
 }
+
+#[test]
+fn a_page_without_its_token_is_disconnected() {
+    require(Component::XServer);
+    let server = Server::with_flags(&["--desktop"]);
+    let agent = server.client("agent");
+    let id = agent.open(&json!({"display": "640x480"}));
+    let mut viewer = Viewer::connect(&server, &page_session(&server, "viewer"), &id);
+    let mut list = server.sessions.command(&["tokens", "list", "--json"]);
+    for token in Ran::of(&mut list, "").json().as_array().expect("tokens") {
+        if token["role"] == "viewer" {
+            let id = token["id"].as_str().expect("an id");
+            Ran::of(&mut server.sessions.command(&["tokens", "revoke", id]), "");
+        }
+    }
+    // It grants nothing, and is not left waiting for it.
+    let last = viewer.socket.read();
+    assert!(matches!(last, Ok(Message::Close(_))), "{last:?}");
+    server.assert_closes(&agent, &id);
+}

@@ -1,0 +1,69 @@
+//! What a session's calls did beyond their events, for operators and the owner: arguments, results, and the
+//! output of the running command.
+
+use axum::http::StatusCode;
+use axum::response::Response;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::problem::{Problem, ProblemKind};
+use super::request::{ApiRequest, Reach, failure, reply};
+
+/// A call with what became of it.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct CallDocument {
+    /// The call with its arguments, in the neutral vocabulary.
+    call: Value,
+    /// Its result, with digests instead of screenshots; absent until it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<Value>,
+}
+
+/// What the newest command has printed so far.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct OutputDocument {
+    /// Increases with each change: `since` names the version that the client has.
+    version: u64,
+    /// The end of the output of both streams, at most 32 KiB.
+    text: String,
+    /// Number of bytes before it, which are not kept.
+    omitted_bytes: u64,
+    /// Whether the command runs.
+    is_running: bool,
+}
+
+/// `GET /v1/sessions/{id}/calls/{row}`
+pub(super) async fn describe(request: ApiRequest) -> Result<Response, Problem> {
+    let missing = || {
+        let detail = "no call's event has this row in the session's recording";
+        Problem::new(ProblemKind::NotFound, detail)
+    };
+    let row = request.path("row").parse::<u64>().map_err(|_| missing())?;
+    let client = request.session(Reach::Read).await?;
+    let found = client.recorded_call(row).await.map_err(failure)?;
+    let found = found.ok_or_else(missing)?;
+    let document = CallDocument {
+        call: found.call,
+        result: found.result,
+    };
+    Ok(reply(StatusCode::OK, &document))
+}
+
+/// `GET /v1/sessions/{id}/output`
+pub(super) async fn output(request: ApiRequest) -> Result<Response, Problem> {
+    let since = request.query("since").map(str::parse::<u64>).transpose();
+    let since = since.map_err(|_| {
+        let detail = "`since`: expected the version of an earlier answer";
+        Problem::new(ProblemKind::BadRequest, detail)
+    })?;
+    let client = request.session(Reach::Read).await?;
+    let tail = client.watch_output(since).await.map_err(failure)?;
+    let document = OutputDocument {
+        version: tail.version,
+        text: tail.text,
+        omitted_bytes: tail.omitted_bytes,
+        is_running: tail.is_running,
+    };
+    Ok(reply(StatusCode::OK, &document))
+}
