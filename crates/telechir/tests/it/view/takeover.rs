@@ -239,3 +239,29 @@ fn control_survives_its_connection_and_any_operator_ends_it() {
     );
     server.assert_closes(&agent, &id);
 }
+
+#[test]
+fn a_narrow_page_reaches_the_point_that_a_person_sees() {
+    let page = PageFixture::open("operator", &["--display=420x800"]);
+    page.start_screen();
+    let witness = "addEventListener('pointerup', ({ clientX, clientY, pointerType }) => { \
+        document.title = [pointerType, clientX, clientY].join(); }); 'ready'";
+    page.browse_in(SCREEN, &[], "javascript_exec", json!({ "text": witness }));
+    page.take_control();
+    // The screen has 600x400 pixels and is shown smaller; its middle is at 300x200 all the same.
+    let shown = page.script("document.querySelector('.session canvas').clientWidth");
+    let width = shown.split(|c: char| !c.is_ascii_digit());
+    let width: Vec<u32> = width.filter_map(|part| part.parse().ok()).collect();
+    assert!(width.iter().all(|width| *width < 420), "{shown}");
+    page.give_back();
+    let title = page.model_script("document.title");
+    let near = |along: &str, expected: f64| {
+        along
+            .parse::<f64>()
+            .is_ok_and(|along| (along - expected).abs() <= 2.0)
+    };
+    let point = title.split("mouse,").nth(1).expect("a click");
+    let mut parts = point.split(|c: char| !c.is_ascii_digit() && c != '.');
+    let (x, y) = (parts.next().unwrap_or(""), parts.next().unwrap_or(""));
+    assert!(near(x, 300.0) && near(y, 200.0), "{title}");
+}
