@@ -17,9 +17,9 @@ use crate::message::{HostReply, HostRequest};
 use crate::probe::{CHANGE_TIMEOUT, exited, terminate};
 use crate::tokens::BearerToken;
 use crate::{
-    ControlId, DeviceKind, EventStream, HostError, OutputTail, PersonInput, Probe, RecordedCall,
-    RunningCall, ScreenUpdate, SessionDescription, SessionImage, SessionPaths, TurnKey,
-    TurnRequest, find,
+    ControlId, DeviceKind, EventStream, HostError, OutputTail, PersonInput, Probe,
+    RecordedToolCall, RunningCall, ScreenUpdate, SessionDescription, SessionImage, SessionPaths,
+    TurnKey, TurnRequest, find,
 };
 
 /// Timeout for a request that the session host answers at once.
@@ -278,7 +278,7 @@ impl HostClient {
     ///
     /// # Errors
     /// When the recording cannot be read.
-    pub async fn recorded_call(&self, row: u64) -> Result<Option<RecordedCall>, HostError> {
+    pub async fn recorded_call(&self, row: u64) -> Result<Option<RecordedToolCall>, HostError> {
         let mut exchange = self.request(HostRequest::ReadCall { row }).await?;
         let HostReply::RecordedCall(call) = self.reply(&mut exchange).await? else {
             return Err(exchange.unexpected());

@@ -39,4 +39,4 @@ pub use server::{
     CallQuestions, HostApprover, HostEnd, HostSettings, HostedSession, PolicySource,
     SessionStarter, ViewedSession, serve,
 };
-pub use telechir_runtime::{DeviceKind, OutputTail, PersonInput, RecordedCall};
+pub use telechir_runtime::{DeviceKind, OutputTail, PersonInput, RecordedToolCall};

@@ -13,7 +13,7 @@ use serde_json::Value;
 use telechir_policy::{Digest, Interface};
 use telechir_protocol::{Content, Size, ToolResult};
 use telechir_runtime::{
-    ChangedArea, DeviceKind, OutputTail, PersonInput, RecordedCall, ScreenChanges,
+    ChangedArea, DeviceKind, OutputTail, PersonInput, RecordedToolCall, ScreenChanges,
 };
 
 use crate::HostErrorKind;
@@ -203,7 +203,7 @@ pub(crate) enum HostReply {
     /// The image that was requested; none if the recording has no screenshot with this digest.
     Image(Option<SessionImage>),
     /// The call that was requested; none if no call's event has the row.
-    RecordedCall(Option<RecordedCall>),
+    RecordedCall(Option<RecordedToolCall>),
     /// The output as it is now.
     OutputChanged(OutputTail),
     /// What differs from the version that the client has.

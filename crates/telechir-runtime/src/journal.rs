@@ -29,7 +29,7 @@ use crate::{JournalError, SessionEvent};
 pub(crate) use conversation::response_key;
 pub use conversation::{ConversationEntry, RecordedConversation, RecordedEntry, RecordedResponse};
 use folder::Folder;
-pub use follow::{EventBatch, RecordedCall, RecordedEvent, RecordedTurn, RecordingReader};
+pub use follow::{EventBatch, RecordedEvent, RecordedToolCall, RecordedTurn, RecordingReader};
 pub use read::{
     BatchRange, JournalRecord, RecordKind, RecordingSpan, Verified, VerifyFault, read, read_batch,
     read_blob, read_screenshot, read_span, verify, verify_since,

@@ -44,10 +44,10 @@ pub use control::{ControlLease, PersonInput};
 pub use error::{JournalError, RuntimeError};
 pub use event::{ActionEffect, CallKind, DeviceKind, SessionEvent, TurnIdentity};
 pub use journal::{
-    BatchRange, ConversationEntry, EventBatch, Journal, JournalRecord, RecordKind, RecordedCall,
-    RecordedConversation, RecordedEntry, RecordedEvent, RecordedResponse, RecordedTurn,
-    RecordingReader, RecordingSpan, RunId, Verified, VerifyFault, read, read_batch, read_blob,
-    read_screenshot, read_span, verify, verify_since,
+    BatchRange, ConversationEntry, EventBatch, Journal, JournalRecord, RecordKind,
+    RecordedConversation, RecordedEntry, RecordedEvent, RecordedResponse, RecordedToolCall,
+    RecordedTurn, RecordingReader, RecordingSpan, RunId, Verified, VerifyFault, read, read_batch,
+    read_blob, read_screenshot, read_span, verify, verify_since,
 };
 pub use screens::{ChangedArea, ScreenChanges, ScreenError, ScreenImage, SessionScreens};
 pub use session::{EventSender, Session, SessionBuilder};

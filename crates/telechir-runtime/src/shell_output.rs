@@ -21,16 +21,16 @@ const MAX_CHANGE_WAIT: Duration = Duration::from_secs(5);
 
 /// The output of a session's running command. Clones share it.
 #[derive(Clone, Debug)]
-pub struct ShellOutput(Arc<SharedOutput>);
+pub struct ShellOutput(Arc<ShellOutputState>);
 
 #[derive(Debug)]
-struct SharedOutput {
-    tail: Mutex<Tail>,
+struct ShellOutputState {
+    tail: Mutex<NewestBytes>,
     version: watch::Sender<u64>,
 }
 
 #[derive(Debug, Default)]
-struct Tail {
+struct NewestBytes {
     bytes: VecDeque<u8>,
     omitted_bytes: u64,
     is_running: bool,
@@ -52,7 +52,7 @@ pub struct OutputTail {
 
 impl Default for ShellOutput {
     fn default() -> Self {
-        Self(Arc::new(SharedOutput {
+        Self(Arc::new(ShellOutputState {
             tail: Mutex::default(),
             version: watch::Sender::new(0),
         }))
@@ -73,9 +73,9 @@ impl ShellOutput {
     /// A command starts, and its output is empty.
     pub(crate) fn start(&self) -> RunningOutput {
         self.change(|tail| {
-            *tail = Tail {
+            *tail = NewestBytes {
                 is_running: true,
-                ..Tail::default()
+                ..NewestBytes::default()
             }
         });
         RunningOutput(self.clone())
@@ -121,13 +121,13 @@ impl ShellOutput {
         }
     }
 
-    fn change(&self, change: impl FnOnce(&mut Tail)) {
+    fn change(&self, change: impl FnOnce(&mut NewestBytes)) {
         let mut tail = self.lock();
         change(&mut tail);
         self.0.version.send_modify(|version| *version += 1);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Tail> {
+    fn lock(&self) -> MutexGuard<'_, NewestBytes> {
         self.0.tail.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -153,19 +153,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_end_of_a_long_output_is_kept() {
+    fn only_the_end_of_a_long_output_remains() {
         let output = ShellOutput::default();
         let _running = output.start();
         output.output("é".repeat(MAX_TAIL_BYTES).as_bytes());
         output.output(b"end");
         let tail = output.read();
         assert!(tail.text.ends_with("éend") && tail.text.starts_with('é'));
-        let whole = 2 * MAX_TAIL_BYTES + 3;
-        assert_eq!(tail.omitted_bytes, (whole - tail.text.len()) as u64);
+        let total = 2 * MAX_TAIL_BYTES + 3;
+        assert_eq!(tail.omitted_bytes, (total - tail.text.len()) as u64);
         output.output(&[b'x'; 3 * MAX_TAIL_BYTES]);
         let tail = output.read();
         assert_eq!(tail.text.len(), MAX_TAIL_BYTES);
-        assert_eq!(tail.omitted_bytes, (whole + 2 * MAX_TAIL_BYTES) as u64);
+        assert_eq!(tail.omitted_bytes, (total + 2 * MAX_TAIL_BYTES) as u64);
     }
 
     #[tokio::test]

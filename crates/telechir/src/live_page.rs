@@ -102,9 +102,9 @@ impl LivePage {
 
     /// Serves the page beside other work, until what this returns is dropped. Must be called inside the
     /// async runtime.
-    pub(crate) fn serve_beside(self) -> ServedPage {
+    pub(crate) fn serve_beside(self) -> PageInBackground {
         let serving = spawn(serve(self.listener, self.settings));
-        ServedPage {
+        PageInBackground {
             serving: serving.abort_handle(),
             _revoked_on_drop: self.token,
         }
@@ -112,12 +112,12 @@ impl LivePage {
 }
 
 /// A page that is served; dropping it ends the page.
-pub(crate) struct ServedPage {
+pub(crate) struct PageInBackground {
     serving: AbortHandle,
     _revoked_on_drop: PageToken,
 }
 
-impl Drop for ServedPage {
+impl Drop for PageInBackground {
     fn drop(&mut self) {
         self.serving.abort();
     }

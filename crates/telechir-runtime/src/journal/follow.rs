@@ -48,7 +48,7 @@ pub struct EventBatch {
 
 /// A call of a model with what became of it, as the recording has them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RecordedCall {
+pub struct RecordedToolCall {
     /// The call, with its arguments.
     pub call: Value,
     /// Its result, with digests instead of screenshots; absent until it has one.
@@ -130,7 +130,7 @@ impl RecordingReader {
     ///
     /// # Errors
     /// When the recording cannot be read.
-    pub async fn call(&self, row: u64) -> Result<Option<RecordedCall>, JournalError> {
+    pub async fn call(&self, row: u64) -> Result<Option<RecordedToolCall>, JournalError> {
         let run = self.run.clone();
         self.read(move |connection, _| call(connection, &run, row))
             .await
@@ -203,7 +203,7 @@ fn call(
     connection: &Connection,
     run: &RunId,
     row: u64,
-) -> Result<Option<RecordedCall>, JournalError> {
+) -> Result<Option<RecordedToolCall>, JournalError> {
     let row = i64::try_from(row).unwrap_or(i64::MAX);
     let body = |condition: &str, kind: RecordKind| -> Result<Option<Value>, JournalError> {
         let found = connection
@@ -226,7 +226,7 @@ fn call(
     let is_own = |body: &Value| body["call_id"] == id;
     let call = body("< ? ORDER BY seq DESC", RecordKind::Call)?;
     let result = body("> ? ORDER BY seq", RecordKind::Answer)?;
-    Ok(call.filter(is_own).map(|call| RecordedCall {
+    Ok(call.filter(is_own).map(|call| RecordedToolCall {
         call,
         result: result.filter(is_own),
     }))

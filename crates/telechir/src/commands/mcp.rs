@@ -9,7 +9,7 @@ use telechir_tools::{Capabilities, ToolCatalog, ToolSelection};
 
 use crate::args::McpServerArguments;
 use crate::error::CliError;
-use crate::live_page::{LivePage, PageOptions, ServedPage};
+use crate::live_page::{LivePage, PageInBackground, PageOptions};
 use crate::log::print_note;
 use crate::mcp_session::McpSession;
 use crate::mcp_task::TaskModel;
@@ -32,7 +32,7 @@ pub(crate) async fn mcp(arguments: McpServerArguments) -> Result<ExitCode, CliEr
 
 /// Serves the live page. Clients read what their servers print on stderr, and so may the model: nobody
 /// answers questions with this address.
-async fn serve_page(session: &str) -> Result<ServedPage, CliError> {
+async fn serve_page(session: &str) -> Result<PageInBackground, CliError> {
     let page = LivePage::open(PageOptions::of_session(Role::Viewer, session)).await?;
     print_note(&format!(
         "live page, read-only: {}; to answer questions and take over, run on a terminal: telechir view \

@@ -20,7 +20,7 @@ use crate::env::{self, ApiAccess};
 use crate::error::{CliError, chain};
 use crate::input::write_text;
 use crate::json_events::JsonEvents;
-use crate::live_page::{LivePage, PageOptions, ServedPage};
+use crate::live_page::{LivePage, PageInBackground, PageOptions};
 use crate::log::print_note;
 use crate::progress::Progress;
 use crate::secrets::Secrets;
@@ -103,7 +103,7 @@ pub(crate) async fn run(mut arguments: RunArguments) -> Result<ExitCode, CliErro
 
 /// Serves the live page of the run. What is no terminal may be read by another program, which must not
 /// answer questions.
-async fn serve_page(session: &str) -> Result<ServedPage, CliError> {
+async fn serve_page(session: &str) -> Result<PageInBackground, CliError> {
     let is_terminal = io::stderr().is_terminal();
     let role = match is_terminal {
         true => Role::Operator,

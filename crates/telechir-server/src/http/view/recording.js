@@ -48,7 +48,7 @@ export class RecordingView {
     const bar = element("div", { class: "bar" }, button("Previous", step(-1)), this.play, button("Next", step(1)), this.slider);
     this.where = element("p");
     this.steps = element("pre", { tabindex: "0" });
-    this.question = element("p", { class: "asked", hidden: true });
+    this.question = element("p", { class: "reasons", hidden: true });
     this.image = element("img", { alt: "The screen at this call", hidden: true });
     this.note = element("p", { class: "quiet" });
     this.player = element("section", { class: "player", "aria-label": "Player" }, bar, this.where, this.question, this.image, this.note, this.steps);
@@ -143,7 +143,7 @@ export class RecordingView {
     setText(this.where, where);
     setText(this.steps, call.steps.join("\n") || "no steps");
     this.question.hidden = !call.question;
-    setText(this.question, `Asked: ${call.question ?? ""} – ${call.answer ?? "not answered"}`);
+    setText(this.question, `Question: ${call.question ?? ""} – ${call.answer ?? "not answered"}`);
     keepInSight(call.root, this.timeline.root);
     const shown = calls.slice(0, number).findLast((one) => one.screenshots.length > 0);
     if (!shown) return this.showScreenshot(null, "There is no screenshot so far.");

@@ -128,7 +128,7 @@ class Call {
         this.fact("verdict", event.verdict, event.verdict, `${event.rule}: ${event.reason}`);
         break;
       case "question_asked":
-        this.asked(event);
+        this.questionAsked(event);
         break;
       case "question_answered":
         this.answered(event);
@@ -156,10 +156,10 @@ class Call {
   }
 
   /** Shows the question where it was asked; its complete text is never recorded as an event. */
-  asked(event) {
+  questionAsked(event) {
     this.question = event.reasons.join(" ");
     this.fact("answer", "waits for an answer", "ask");
-    this.root.insertBefore(element("p", { class: "asked" }, visible(`Asked: ${this.question}`)), this.factLine);
+    this.root.insertBefore(element("p", { class: "reasons" }, visible(`Question: ${this.question}`)), this.factLine);
   }
 
   answered(event) {

@@ -18,12 +18,12 @@ fn the_page_of_a_run_ends_with_it() {
     let workspace = telechir.folder().join("place");
     fs::create_dir(&workspace).expect("a workspace");
     let model = Model::start(|_| bash("t1", "echo so far; sleep 1000"));
-    let place = workspace.to_string_lossy();
+    let path = workspace.to_string_lossy();
     let flags = [
         "Wait.",
         "--view",
         "--workspace",
-        &place,
+        &path,
         "--provider",
         "anthropic",
         "--model",

@@ -129,7 +129,7 @@ fn a_session_goes_over_into_its_recording() {
     page.click(".player input[type=range]");
     page.browse(&[], "key", json!({"text": "Home"}));
     page.wait(PLAYER, "Call 1 of 3");
-    page.wait(PLAYER, "Asked: New");
+    page.wait(PLAYER, "Question: New");
     page.wait(PLAYER, "denied by operator/test");
     page.wait("document.querySelector('.player img').hidden", "true");
     page.browse(&[], "key", json!({"text": "Right"}));
