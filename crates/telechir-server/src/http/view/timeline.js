@@ -128,7 +128,7 @@ class Call {
         this.fact("verdict", event.verdict, event.verdict, `${event.rule}: ${event.reason}`);
         break;
       case "question_asked":
-        this.questionAsked(event);
+        this.showQuestion(event);
         break;
       case "question_answered":
         this.answered(event);
@@ -156,7 +156,7 @@ class Call {
   }
 
   /** Shows the question where it was asked; its complete text is never recorded as an event. */
-  questionAsked(event) {
+  showQuestion(event) {
     this.question = event.reasons.join(" ");
     this.fact("answer", "waits for an answer", "ask");
     this.root.insertBefore(element("p", { class: "reasons" }, visible(`Question: ${this.question}`)), this.factLine);
