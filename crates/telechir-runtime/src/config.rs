@@ -160,7 +160,7 @@ impl Default for SessionLimits {
             resolve_timeout: Duration::from_secs(3),
             settle: Settle {
                 quiet: ms(45),
-                ceiling: ms(2000),
+                ceiling: ms(3000),
             },
             settle_between_actions: Settle {
                 quiet: ms(40),

@@ -108,8 +108,8 @@ struct ThreadActivity {
     unreported_ns: u64,
     /// The timeout of its sleep, once read.
     timer: Option<Timer>,
-    /// Maximum length of its sleeps without an action, as for a clock or a caret.
-    period: Option<Duration>,
+    /// The timer it had before the action, as for a clock or a caret.
+    period: Option<PendingTimer>,
     /// Expiry of a timer outside the covered window.
     distant_timer: Option<Instant>,
 }
@@ -380,10 +380,14 @@ impl ProcessActivity {
         let mut next: Option<(Thread, PendingTimer)> = None;
         let mut is_unknown = !self.scanner.is_complete();
         for (thread, seen) in sleepers {
+            // Toolkits handle input on the main thread.
+            let is_reacting = thread.0 == thread.1 && seen.sched.wanted > seen.wanted_at_start;
             let ineffective = self.ineffective.get(thread);
             let is_ineffective =
                 |span| ineffective.is_some_and(|ineffective| ineffective.is_ineffective(span));
-            match seen.pending(*thread, is_ineffective, (window, now)) {
+            let pending = seen.pending(*thread, is_ineffective, (window, now));
+            let may_hide = is_reacting && !seen.is_caret();
+            match pending.or_hidden(seen.timer, may_hide, (window, now)) {
                 Timer::Never => {}
                 Timer::Unknown => is_unknown = true,
                 Timer::At(timer) if next.is_none_or(|(_, first)| timer.at < first.at) => {
@@ -424,7 +428,7 @@ impl ProcessActivity {
                 .timer
                 .get_or_insert_with(|| timers::timer_of(*thread, now));
             seen.period = match timer {
-                Timer::At(timer) if timer.span <= MAX_PERIOD => Some(timer.span),
+                Timer::At(timer) if timer.span <= MAX_PERIOD => Some(timer),
                 Timer::At(_) | Timer::Never | Timer::Unknown => None,
             };
             seen.distant_timer = None;
@@ -433,6 +437,25 @@ impl ProcessActivity {
 }
 
 impl ThreadActivity {
+    /// Whether this is the timer that the thread had before the action. A longer one must also
+    /// expire when that one would have: a caret's timer is set for 500 ms, and a button's 250 ms
+    /// later are not the rest of it.
+    fn is_periodic(&self, timer: PendingTimer) -> bool {
+        self.period.is_some_and(|period| {
+            timer.span < period.span + TIMER_TOLERANCE
+                && match timer.span <= SHORT_TIMER {
+                    true => period.span <= SHORT_TIMER,
+                    false => is_due(period, timer.at),
+                }
+        })
+    }
+
+    /// Whether its next timer is a slow periodic one, such as a caret's.
+    fn is_caret(&self) -> bool {
+        matches!(self.timer, Some(Timer::At(timer))
+            if timer.span > SHORT_TIMER && self.is_periodic(timer))
+    }
+
     /// The timer of this thread, if it may result from the action and is covered by the wait.
     fn pending(
         &mut self,
@@ -448,10 +471,7 @@ impl ThreadActivity {
         };
         // Only the next timer of a thread is visible: one set for longer than its period may follow
         // after a periodic one.
-        let is_own = self.period.is_some_and(|period| {
-            pending.span < period + TIMER_TOLERANCE
-                && (pending.span > SHORT_TIMER || period <= SHORT_TIMER)
-        });
+        let is_own = self.is_periodic(pending);
         let is_far =
             window.is_some_and(|window| pending.at > window.until && pending.span > window.short);
         if is_far {
@@ -466,6 +486,40 @@ impl ThreadActivity {
         } else {
             timer
         }
+    }
+}
+
+/// Whether a periodic timer expires at this time, up to the precision of reading it.
+fn is_due(period: PendingTimer, at: Instant) -> bool {
+    let distance = at.max(period.at) - at.min(period.at);
+    let rest = distance.as_nanos() % period.span.as_nanos().max(1);
+    let tolerance = TIMER_READ_TOLERANCE.as_nanos();
+    rest <= tolerance || period.span.as_nanos() - rest <= tolerance
+}
+
+impl Timer {
+    /// For a thread that reacts to the action, a timer that is not worth waiting for may hide
+    /// one that is, because only the next one is visible: LibreOffice polls every 10 ms while GTK
+    /// shows a button as pressed for 250 ms. It is waited for; polling until the window ends.
+    fn or_hidden(
+        self,
+        next: Option<Self>,
+        may_hide: bool,
+        (window, now): (Option<TimerWindow>, Instant),
+    ) -> Self {
+        let (Self::Never, Some(Self::At(next)), Some(window), true) =
+            (self, next, window, may_hide)
+        else {
+            return self;
+        };
+        if window.until <= now || next.at > window.until || next.at + TIMER_LATENCY < now {
+            return self;
+        }
+        let at = match next.span <= SHORT_TIMER {
+            true => window.until,
+            false => next.at,
+        };
+        Self::At(PendingTimer { at, ..next })
     }
 }
 

@@ -50,9 +50,6 @@ const MAX_TIMER_WAIT: Duration = Duration::from_millis(400);
 const TIMER_EFFECT_DELAY: Duration = Duration::from_millis(1);
 /// Maximum deviation of an expected update.
 const EXPECTED_TOLERANCE: Duration = Duration::from_millis(50);
-/// Maximum wait for programs that are busy without drawing, since the last change; scaled by the
-/// slowness and limited by the ceiling.
-const MAX_BUSY_WAIT: Duration = Duration::from_millis(1000);
 const MAX_SLOWNESS: f64 = 60.0;
 /// A change after a pause of this length is a new update.
 const MIN_PAUSE: Duration = Duration::from_millis(150);
@@ -288,10 +285,7 @@ impl SettleTracker {
     pub(super) fn next(&self, now: Instant) -> WaitStep {
         if self.is_over(now) {
             let animated = self.animating;
-            let unsettled = match animated {
-                Some(_) => Some(UnsettledReason::Animated),
-                None => (!self.is_calm && !self.is_asleep()).then_some(UnsettledReason::Busy),
-            };
+            let unsettled = animated.map(|_| UnsettledReason::Animated);
             return WaitStep::Done {
                 unsettled,
                 animated,
@@ -337,8 +331,7 @@ impl SettleTracker {
         if self.is_asleep() && now >= self.last_change + min_quiet {
             return true;
         }
-        let is_busy_too_long = now >= self.last_change + MAX_BUSY_WAIT.mul_f64(slowness);
-        now >= self.quiet_at() && (self.is_calm || is_busy_too_long)
+        now >= self.quiet_at() && self.is_calm
     }
 
     /// Whether all threads sleep until an external event.

@@ -7,6 +7,7 @@
 mod cases;
 mod fixture;
 mod moving;
+mod new_cases;
 mod table;
 
 use std::time::Duration;
@@ -19,7 +20,7 @@ use self::fixture::{AppFixture, Outcome};
 /// The values of a session.
 const SETTLE: Settle = Settle {
     quiet: Duration::from_millis(45),
-    ceiling: Duration::from_secs(2),
+    ceiling: Duration::from_secs(3),
 };
 /// The screen after this time counts as final: of an effect that no signal announces, the full
 /// corpus sees more.
@@ -41,6 +42,16 @@ async fn run_cases(app: &App, cases: Vec<Case>, later: Duration) -> Vec<Outcome>
 #[expect(clippy::disallowed_methods, reason = "test option set by the caller")]
 fn runs_full_corpus() -> bool {
     std::env::var("TELECHIR_SETTLING").is_ok_and(|value| value == "all")
+}
+
+/// The programs to run, instead of all, for a look at some of them.
+#[expect(clippy::disallowed_methods, reason = "test option set by the caller")]
+fn requested_programs() -> Option<String> {
+    std::env::var("TELECHIR_SETTLING_PROGRAMS").ok()
+}
+
+fn is_requested(app: &App) -> bool {
+    requested_programs().is_none_or(|names| names.split(',').any(|name| name == app.program))
 }
 
 fn is_final(outcome: &&Outcome) -> bool {
@@ -106,8 +117,8 @@ async fn settled_screenshots_of_all_applications_are_the_last() {
         return;
     }
     let mut outcomes = Vec::new();
-    for app in cases::ALL {
-        if app.is_installed() {
+    for app in cases::ALL.into_iter().chain(new_cases::ALL) {
+        if app.is_installed() && is_requested(app) {
             outcomes.extend(run_cases(app, (app.cases)(), LATER_IN_FULL_CORPUS).await);
             // The results so far, in case a later application fails.
             eprintln!("{}", table::table(&outcomes));
@@ -115,9 +126,12 @@ async fn settled_screenshots_of_all_applications_are_the_last() {
     }
     let report = table::table(&outcomes);
     println!("{report}");
+    if requested_programs().is_some() {
+        return;
+    }
     let known: Vec<&Outcome> = outcomes.iter().filter(|one| !one.comes_later).collect();
     assert!(
-        known.len() >= 60,
+        known.len() >= 120,
         "only {} actions: an application is missing",
         known.len()
     );

@@ -103,6 +103,19 @@ async fn a_working_server_is_busy_while_all_others_sleep() {
     assert_eq!((sample.is_busy, sample.sleep), (true, Sleep::Awake));
 }
 
+#[tokio::test]
+async fn a_polling_program_that_reacts_may_have_a_hidden_timer() {
+    let poll = "exec python3 -c 'import select\nwhile True: select.select([], [], [], 0.02)'";
+    let (_child, mut activity) = watched(poll).await;
+    // The polls have no effect and are ignored after a while.
+    let until = activity.window.unwrap().until;
+    let sample = sample_until(&mut activity, |sleep| sleep == Sleep::Until(until)).await;
+    assert_eq!(sample.sleep, Sleep::Until(until));
+    activity.window = Some(window_until(Instant::now()));
+    let sample = sample_until(&mut activity, |sleep| sleep == Sleep::Idle).await;
+    assert_eq!(sample.sleep, Sleep::Idle, "after the window");
+}
+
 #[test]
 fn a_timer_without_effect_is_ignored_after_some_repeats() {
     let ms = Duration::from_millis;
@@ -118,4 +131,29 @@ fn a_timer_without_effect_is_ignored_after_some_repeats() {
     // Short repeated timers are waited for up to the same total time.
     assert!(!repeated(10, 11).is_ineffective(ms(10)));
     assert!(repeated(10, 12).is_ineffective(ms(10)));
+}
+
+#[test]
+fn a_timer_is_periodic_only_if_it_expires_when_the_periodic_one_would() {
+    let ms = Duration::from_millis;
+    let start = Instant::now();
+    let timer = |at: u64, span: u64| PendingTimer {
+        at: start + ms(at),
+        span: ms(span),
+    };
+    let caret = timer(120, 500);
+    for at in [120, 620, 1_115] {
+        assert!(is_due(caret, start + ms(at)), "{at}");
+    }
+    let seen = ThreadActivity {
+        sched: SchedStat::default(),
+        wanted_at_start: 0,
+        unreported_ns: 0,
+        timer: None,
+        period: Some(caret),
+        distant_timer: None,
+    };
+    assert!(seen.is_periodic(timer(120, 80)), "the rest of the caret's");
+    assert!(!seen.is_periodic(timer(250, 250)), "a button's");
+    assert!(!seen.is_periodic(timer(620, 510)), "longer");
 }

@@ -47,7 +47,7 @@ pub(super) enum Step {
 
 use Step::{Click, DoubleClick, Drag, Key, Maximize, Restore, RightClick, Scroll, Type};
 
-fn case(name: &'static str, steps: &[Step]) -> Case {
+pub(super) fn case(name: &'static str, steps: &[Step]) -> Case {
     Case {
         name,
         steps: steps.to_vec(),
@@ -290,7 +290,8 @@ const CALC: App = App {
     program: "localc",
     arguments: &["--norestore", "--nologo", "sheet.csv"],
     is_confined: true,
-    class: "libreoffice",
+    // Its dialogs have another class than its documents: `Soffice` and `libreoffice-calc`.
+    class: "office",
     files: &[("sheet.csv", "item,price\npen,2\nbook,12\nlamp,30\n")],
     cases: || {
         vec![
@@ -306,6 +307,11 @@ const CALC: App = App {
             case("takes it back", &[Key("ctrl+z")]),
             case("goes to the start", &[Key("ctrl+Home")]),
             case("goes down a page", &[Key("Page_Down")]),
+            case("opens the format dialog", &[Key("ctrl+1")]),
+            // The dialog goes 250 ms after the key, while other timers of the program expire.
+            case("confirms the dialog", &[Key("Return")]),
+            case("opens the format dialog again", &[Key("ctrl+1")]),
+            case("confirms it again", &[Key("Return")]),
         ]
     },
 };
