@@ -22,6 +22,8 @@ pub struct Window {
     pub content: ScreenBounds,
     /// Whether it has the keyboard focus.
     pub is_active: bool,
+    /// Whether it is a dialog, or modal.
+    pub is_dialog: bool,
     /// Whether it is on the screen.
     pub is_shown: bool,
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 use telechir_device::{
     ActionReport, Computer, DeviceError, Frame, Labels, Mark, PageContext, PartLocation,
     ScreenPart, ScreenRegion, ScreenViewer, Settle, Settled, StopSignal, UntilStopped, Viewport,
+    Window,
 };
 use telechir_policy::{
     Device, DisplayOwner, Permitted, PointedWindows, ScreenProposal, ScreenWindows,
@@ -46,6 +47,8 @@ pub(crate) struct ScreenSlot {
     pub(crate) lost: Option<String>,
     /// How often a person had had control when the model last got a screenshot.
     pub(crate) seen_epoch: u64,
+    /// The windows as of the latest result; absent before the first.
+    pub(crate) windows: Option<Vec<Window>>,
     /// Whether it was acted on since it last settled.
     is_moving: bool,
 }
@@ -67,6 +70,7 @@ impl ScreenSlot {
             pressed: Vec::new(),
             lost: None,
             seen_epoch: 0,
+            windows: None,
             is_moving: false,
         };
         screen.viewport = screen.default_viewport(rule);
@@ -173,6 +177,18 @@ impl ScreenSlot {
             },
             Err(_) => ScreenWindows::Unknown,
         }
+    }
+
+    /// The windows of the screen, from back to front; none if the device has no windows.
+    pub(crate) async fn list_windows(
+        &mut self,
+        limits: &SessionLimits,
+    ) -> Result<Option<Vec<Window>>, DeviceError> {
+        let Some(windows) = self.computer.window_system() else {
+            return Ok(None);
+        };
+        let listed = within("list the windows", limits.action_timeout, windows.windows()).await;
+        self.note_loss(listed).map(Some)
     }
 
     /// Performs one action on the device. Its input may reach only `windows`; absent means all.

@@ -26,6 +26,7 @@ mod error;
 mod event;
 mod execute;
 mod journal;
+mod notes;
 mod observe;
 mod pipeline;
 mod question_rate;

@@ -427,6 +427,7 @@ impl WindowSystem for Desktop {
             bounds: window.bounds.to_bounds(),
             content: window.content().to_bounds(),
             is_active: active == Some(window.window),
+            is_dialog: window.kind == Some("dialog") || window.state.is_modal,
             is_shown: !window.state.is_minimized,
             title: window.title,
             class: window.class,

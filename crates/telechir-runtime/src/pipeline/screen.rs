@@ -17,6 +17,7 @@ use super::screen_step::{ScreenStep, camera, failed, not_started};
 use super::step::{execute, replay};
 use crate::execute::{ScreenSlot, lost, sentence};
 use crate::journal::OpenedTurn;
+use crate::notes;
 use crate::observe::{CaptureArea, ModelScreenshot};
 use crate::resolve::resolve;
 use crate::session_state::SessionState;
@@ -59,7 +60,7 @@ pub(super) async fn answer(
         result.settling = Some(screenshot.settling);
         result.screenshot = Some(screenshot.media);
     }
-    close(session, screen_index, &mut result).await;
+    close(session, screen_index, call, &mut result).await;
     if let Some(labels) = labels {
         let texts = result.text_output.take().into_iter().chain([labels]);
         result.text_output = Some(texts.collect::<Vec<_>>().join("\n"));
@@ -389,7 +390,12 @@ async fn observe(
 }
 
 /// Adds the text of a result: output of the steps, the browser's URL and tabs.
-async fn close(session: &mut SessionState, screen_index: usize, result: &mut ComputerResult) {
+async fn close(
+    session: &mut SessionState,
+    screen_index: usize,
+    call: &ComputerCall,
+    result: &mut ComputerResult,
+) {
     let texts: Vec<&str> = result
         .steps
         .iter()
@@ -431,6 +437,36 @@ async fn close(session: &mut SessionState, screen_index: usize, result: &mut Com
             session.recorder.emit(SessionEvent::Warning { message });
         }
     }
+    let settling = result.settling.as_ref();
+    let mut all: Vec<String> = settling
+        .and_then(|settling| notes::of_settling(call, settling))
+        .into_iter()
+        .collect();
+    let windows = window_notes(session, screen_index, result).await;
+    let is_list = |action: &Action| action.kind() == ActionKind::ListWindows;
+    all.extend(windows.filter(|_| !call.actions.iter().any(is_list)));
+    if !all.is_empty() {
+        add_notes(result, &all.join(" "));
+    }
+}
+
+/// What happened to the windows of a private display since the latest result.
+async fn window_notes(
+    session: &mut SessionState,
+    screen_index: usize,
+    result: &ComputerResult,
+) -> Option<String> {
+    let limits = session.limits;
+    let screen = &mut session.screens[screen_index];
+    // The windows of an existing display are named only when they are asked for.
+    if screen.device != Device::Desktop || screen.display == DisplayOwner::Existing {
+        return None;
+    }
+    // A lost display has been reported by then.
+    let now = screen.list_windows(&limits).await.ok().flatten()?;
+    let before = screen.windows.replace(now.clone())?;
+    let reported = result.text_output.as_deref().unwrap_or_default();
+    notes::of_windows(&before, &now, reported)
 }
 
 /// Adds notes about other events: to the text, or to the error message, which is all that some
