@@ -74,17 +74,18 @@ impl PrivateDisplay {
             ));
         }
         let cookie = MagicCookie::random().map_err(|error| failed("generate a cookie", &error))?;
-        let folder = files::make(&options, &cookie).map_err(|error| {
+        let workspace = options.workspace.as_deref();
+        let workspace = workspace
+            .map(|path| confinement::workspace(path, options.identity))
+            .transpose()
+            .map_err(|error| unavailable(&error.to_string()))?;
+        let folder = files::make(&options, workspace.as_deref(), &cookie).map_err(|error| {
             failed(
                 &format!("create a folder in {}", options.session_dir.display()),
                 &error,
             )
         })?;
-        let workspace = match &options.workspace {
-            Some(path) => confinement::workspace(path, options.identity)
-                .map_err(|error| unavailable(&error.to_string()))?,
-            None => folder.path().join("home"),
-        };
+        let workspace = workspace.unwrap_or_else(|| folder.path().join("home"));
         let protected = options.workspace.is_some();
         let protected = protected.then(|| Protected::find(&workspace, options.missing));
         let protected = protected
@@ -111,7 +112,7 @@ impl PrivateDisplay {
             reservation,
             cookie,
             identity: options.identity,
-            environment: files::environment(number, folder.path()),
+            environment: files::environment(number, folder.path(), &workspace),
             workspace,
             protected,
             group,

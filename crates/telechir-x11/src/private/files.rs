@@ -19,6 +19,16 @@ gtk-enable-animations=0
 gtk-cursor-blink=0
 gtk-overlay-scrolling=0
 ";
+/// Desktop, Documents and the others are the home, so that file dialogs list it alone.
+const USER_FOLDERS: &str = r#"XDG_DESKTOP_DIR="$HOME/"
+XDG_DOCUMENTS_DIR="$HOME/"
+XDG_DOWNLOAD_DIR="$HOME/"
+XDG_MUSIC_DIR="$HOME/"
+XDG_PICTURES_DIR="$HOME/"
+XDG_PUBLICSHARE_DIR="$HOME/"
+XDG_TEMPLATES_DIR="$HOME/"
+XDG_VIDEOS_DIR="$HOME/"
+"#;
 /// Chromium exposes its pages only with this flag. Debian's wrapper sources the files of this
 /// folder.
 const CHROMIUM_SCRIPT: &str =
@@ -32,7 +42,11 @@ const CHROMIUM_FLAGS: &str = "chromium.d";
 
 /// Creates the display folder with all its files, then gives it to the display's user: as long as
 /// we write in it, no other program can.
-pub(super) fn make(options: &DisplayOptions, cookie: &MagicCookie) -> io::Result<PrivateFolder> {
+pub(super) fn make(
+    options: &DisplayOptions,
+    workspace: Option<&Path>,
+    cookie: &MagicCookie,
+) -> io::Result<PrivateFolder> {
     // Its path has no links: programs see the same path but not the links.
     let folder = PrivateFolder::create(&options.session_dir, "display-")?;
     let path = folder.path();
@@ -50,6 +64,7 @@ pub(super) fn make(options: &DisplayOptions, cookie: &MagicCookie) -> io::Result
         let settings = path.join("home/.config").join(version).join("settings.ini");
         make_file(&settings, GTK_SETTINGS)?;
     }
+    make_file(&path.join("home/.config/user-dirs.dirs"), USER_FOLDERS)?;
     make_file(&path.join("openbox.xml"), OPENBOX)?;
     if options.accessibility {
         make_file(&path.join(CHROMIUM_FLAGS).join("telechir"), CHROMIUM_SCRIPT)?;
@@ -58,7 +73,7 @@ pub(super) fn make(options: &DisplayOptions, cookie: &MagicCookie) -> io::Result
     let account = Account {
         name: "desktop",
         identity: options.identity,
-        home: &home.to_string_lossy(),
+        home: &workspace.unwrap_or(&home).to_string_lossy(),
     };
     make_file(&path.join("passwd"), &account.passwd())?;
     make_file(&path.join("group"), &account.group())?;
@@ -88,14 +103,19 @@ fn machine_id() -> io::Result<String> {
     Ok(format!("{:032x}\n", u128::from_ne_bytes(bytes)))
 }
 
-/// The environment of every program on the display; nothing is inherited.
-pub(super) fn environment(number: u16, folder: &Path) -> Vec<(String, String)> {
+/// The environment of every program on the display; nothing is inherited. The home is the
+/// workspace, as for commands; settings and caches stay out of it.
+pub(super) fn environment(number: u16, folder: &Path, workspace: &Path) -> Vec<(String, String)> {
     let at = |name: &str| folder.join(name).to_string_lossy().into_owned();
     let display = format!(":{number}");
     [
         ("DISPLAY", display.as_str()),
         ("XAUTHORITY", &at("authority")),
-        ("HOME", &at("home")),
+        ("HOME", &workspace.to_string_lossy()),
+        ("XDG_CONFIG_HOME", &at("home/.config")),
+        ("XDG_CACHE_HOME", &at("home/.cache")),
+        ("XDG_DATA_HOME", &at("home/.local/share")),
+        ("XDG_STATE_HOME", &at("home/.local/state")),
         ("XDG_RUNTIME_DIR", &at("run")),
         ("PATH", "/usr/local/bin:/usr/bin:/bin"),
         ("LANG", "C.UTF-8"),

@@ -232,6 +232,18 @@ async fn only_the_workspace_the_home_and_memory_can_be_written() {
 }
 
 #[tokio::test]
+async fn the_home_of_programs_is_the_workspace_and_settings_stay_out_of_it() {
+    let script = "for d in ~ \"$HOME\" \"$(getent passwd $(id -u) | cut -d: -f6)\" \
+         \"$(. $XDG_CONFIG_HOME/user-dirs.dirs; echo $XDG_DESKTOP_DIR)\"; do \
+         [ $d -ef . ] && echo workspace || echo $d; done; \
+         for d in $XDG_CONFIG_HOME $XDG_CACHE_HOME $XDG_DATA_HOME $XDG_STATE_HOME; do \
+         mkdir -p $d && [[ $d/ != $HOME/* ]] && echo outside || echo $d; done";
+    let text = alone(script).await;
+    let expected = "workspace\n".repeat(4) + &"outside\n".repeat(4);
+    assert!(text.starts_with(&expected), "{text}");
+}
+
+#[tokio::test]
 async fn protected_files_cannot_be_changed_from_a_terminal_window() {
     require(Component::Sandbox);
     let folder = fixture::session_dir();
