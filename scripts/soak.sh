@@ -9,7 +9,7 @@
 #    Kills runs of a model likewise and resumes them. RESUME_POINTS: number of them [default: 20].
 #    KILL_POINTS: number of points [default: 100]. KILL_SEED: seed of the points [default: random].
 # 3. Settling: compares screenshots of real applications with the screen two seconds later
-#    (scripts/settling.sh).
+#    (scripts/settling.sh). Then drags in real programs (scripts/drag-and-drop.sh).
 # 4. Browser cycles: opens and closes browsers and contexts, and checks that nothing is left.
 #    BROWSER_CYCLES: repetitions [default: 100].
 # 5. Payload limits: payloads of 100 MB in every dialect (scripts/payload-limits.sh).
@@ -32,6 +32,8 @@ cargo test --quiet --package telechir --test it -- --test-threads=1 --nocapture 
   journal_kills::strike::a_lost_bash_or_terminal_costs_exactly_one_command
 
 scripts/settling.sh
+
+scripts/drag-and-drop.sh
 
 TELECHIR_CYCLES=${BROWSER_CYCLES:-100} cargo test --quiet --package telechir-browser --test it -- \
   cycles:: --nocapture --test-threads=1

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use telechir_device::{ActionReport, DeviceError, Effect, ScreenAction, ScreenTarget, Viewport};
 use telechir_protocol::{Button, Chord, ClickCount, Key, Modifier, NamedKey, ScrollUnit};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use x11rb::protocol::xtest::{self, ConnectionExt as _};
 
 use crate::clipboard::{Clipboard, SavedSelection};
@@ -16,11 +16,23 @@ use crate::keyboard::{self, XKeyboard};
 use crate::pointer::{self, Position};
 use crate::press_guard::{PressGuard, PressedInputs};
 use crate::screen_view::{ScreenView, missing};
+use crate::settle::idle::Handling;
 use crate::windows::WindowRegistry;
 use crate::wm_sync::WmSync;
 
 /// Maximum number of repetitions of a key action.
 const MAX_REPEATS: u32 = 1_000;
+
+/// Input that is older than this has been handled.
+const MAX_HANDLING: Duration = Duration::from_secs(1);
+
+/// The kind of the latest input.
+#[derive(Clone, Copy, Debug)]
+enum LatestInput {
+    Text,
+    /// A key, a click, a drag.
+    Action,
+}
 
 /// View, pointer, keyboard, windows and clipboard of one display. Dropping it releases all pressed
 /// inputs.
@@ -35,6 +47,8 @@ pub(crate) struct DisplayIo {
     pub(crate) input_limit: InputLimit,
     /// The selections as they were before a paste, until they are restored.
     pub(crate) saved_selections: Vec<SavedSelection>,
+    /// The latest input, which the programs may still be handling.
+    latest_input: Option<(Instant, LatestInput)>,
     pressed_inputs: PressedInputs,
 }
 
@@ -61,6 +75,7 @@ impl DisplayIo {
             clipboard,
             input_limit: InputLimit::default(),
             saved_selections: Vec::new(),
+            latest_input: None,
             pressed_inputs: PressedInputs::default(),
         })
     }
@@ -91,6 +106,27 @@ impl DisplayIo {
         limit
             .check_pointer(&self.view.connection, windows, action)
             .await
+    }
+
+    /// Waits until the focused program has handled the latest input: a key may open the dialog that
+    /// the next one is for.
+    async fn wait_until_handled(&mut self) -> Result<(), XError> {
+        let latest = self
+            .latest_input
+            .replace((Instant::now(), LatestInput::Action));
+        let Some((_, input)) = latest.filter(|(at, _)| at.elapsed() < MAX_HANDLING) else {
+            return Ok(());
+        };
+        let handling = match input {
+            LatestInput::Text => Handling::Quiet,
+            LatestInput::Action => Handling::Asleep,
+        };
+        let connection = &self.view.connection;
+        self.keyboard
+            .wait_until_handled(connection, handling)
+            .await?;
+        // The window manager gives a new window the focus.
+        self.wm.wait_until_done(connection).await
     }
 
     fn press_guard(&mut self) -> PressGuard<'_> {
@@ -141,6 +177,7 @@ impl DisplayIo {
         count: ClickCount,
         modifiers: &[Modifier],
     ) -> Result<ActionReport, DeviceError> {
+        self.latest_input = Some((Instant::now(), LatestInput::Action));
         self.approach(at)?;
         self.keyboard.refresh(&self.view.connection).await?;
         let modifiers = self.keyboard.modifiers(modifiers)?;
@@ -174,6 +211,7 @@ impl DisplayIo {
         at: Option<&ScreenTarget>,
         button: Button,
     ) -> Result<ActionReport, DeviceError> {
+        self.latest_input = Some((Instant::now(), LatestInput::Action));
         self.approach(at)?;
         self.press_guard().force_release(pointer::number(button))?;
         self.sync().await
@@ -186,6 +224,7 @@ impl DisplayIo {
         modifiers: &[Modifier],
         duration: Option<Duration>,
     ) -> Result<ActionReport, DeviceError> {
+        self.latest_input = Some((Instant::now(), LatestInput::Action));
         let mut positions = path
             .iter()
             .map(Position::of)
@@ -243,11 +282,13 @@ impl DisplayIo {
             Some(_) | None => false,
         };
         if !is_pasted {
+            self.wait_until_handled().await?;
             let connection = &self.view.connection;
             let limit = (&self.input_limit, &self.windows);
             self.keyboard
                 .type_text(connection, &mut self.pressed_inputs, limit, text)
                 .await?;
+            self.latest_input = Some((Instant::now(), LatestInput::Text));
         }
         if submit {
             self.press_all(&[Key::Named(NamedKey::Enter)]).await?;
@@ -271,6 +312,7 @@ impl DisplayIo {
             let message = format!("repeat is {repeat}; expected 1 to {MAX_REPEATS}");
             return Err(DeviceError::Refused { message });
         }
+        self.wait_until_handled().await?;
         let inputs = self.keyboard.chord(&self.view.connection, chord).await?;
         self.check_focus().await?;
         let mut guard = self.press_guard();
@@ -286,6 +328,7 @@ impl DisplayIo {
         chord: &Chord,
         duration: Duration,
     ) -> Result<ActionReport, DeviceError> {
+        self.wait_until_handled().await?;
         let inputs = self.keyboard.chord(&self.view.connection, chord).await?;
         self.check_focus().await?;
         let mut guard = self.press_guard();
@@ -297,6 +340,7 @@ impl DisplayIo {
     }
 
     pub(crate) async fn key_down(&mut self, chord: &Chord) -> Result<ActionReport, DeviceError> {
+        self.wait_until_handled().await?;
         let inputs = self.keyboard.chord(&self.view.connection, chord).await?;
         self.check_focus().await?;
         let mut guard = self.press_guard();

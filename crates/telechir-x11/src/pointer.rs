@@ -10,6 +10,8 @@ use x11rb::protocol::xproto::ConnectionExt as _;
 use crate::connection::Connection;
 use crate::error::XError;
 use crate::press_guard::{PressGuard, Pressable};
+use crate::settle::idle::wait_until_moved;
+use crate::windows::input::path_to;
 use crate::wm_sync::WmSync;
 
 /// Pixels per wheel click, as browsers scroll.
@@ -19,6 +21,11 @@ const MAX_CLICKS: f64 = 1000.0;
 /// Maximum distance in pixels between two motions of a drag, small enough for programs that track
 /// the drag path.
 const MAX_DRAG_STEP_PX: f64 = 8.0;
+/// Motions at the start of a drag that are waited for one by one. They exceed the distance from
+/// which toolkits take a press for a drag: 8 pixels in GTK, 10 in Qt.
+const START_MOTIONS: u32 = 3;
+/// The same at its end, for which the last step is divided.
+const END_MOTIONS: u32 = 4;
 
 /// A point in the protocol's coordinates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,7 +105,12 @@ pub(crate) fn click(
     Ok(())
 }
 
-/// Moves to the first position, presses the button and moves through the remaining ones.
+/// Moves to the first position, presses the button, moves through the remaining ones and releases
+/// it.
+///
+/// The programs under the first and the last position handle each stage before the next: the press,
+/// the start of the drag, the arrival. What is dropped on them before they agreed is lost: programs
+/// negotiate a drop by messages (XDND), and some read only the latest of several motions.
 pub(crate) async fn drag(
     guard: &mut PressGuard<'_>,
     wm: &WmSync,
@@ -106,28 +118,37 @@ pub(crate) async fn drag(
     button: Button,
     duration: Option<Duration>,
 ) -> Result<(), XError> {
-    let Some(first) = path.first() else {
+    let (Some(first), Some(last)) = (path.first(), path.last()) else {
         return Ok(());
     };
+    let connection = guard.connection();
+    let mut programs = Vec::new();
+    // Before the press, because an image of what is dragged may cover the windows.
+    for position in [first, last] {
+        programs.extend(path_to(connection, *position).await?.last().copied());
+    }
     guard.move_to(first.x, first.y)?;
     guard.press(number(button))?;
-    wm.wait_until_done(guard.connection()).await?;
+    wm.wait_until_done(connection).await?;
+    wait_until_moved(connection, &programs).await?;
     let motions = motions(path);
+    let total = u32::try_from(motions.len()).unwrap_or(u32::MAX);
     let start = Instant::now();
     for (done, position) in (1_u32..).zip(&motions) {
         if let Some(duration) = duration {
-            let total = u32::try_from(motions.len()).unwrap_or(u32::MAX);
-            guard.connection().flush()?;
+            connection.flush()?;
             sleep_until(start + duration * done / total).await;
         }
         guard.move_to(position.x, position.y)?;
+        if done <= START_MOTIONS || done + END_MOTIONS >= total {
+            wait_until_moved(connection, &programs).await?;
+        }
     }
-    // The target sees the pointer arrive before the button is released.
-    guard.connection().sync().await?;
     guard.release(number(button))
 }
 
-/// The motions of a drag after the first position, at most [`MAX_DRAG_STEP_PX`] apart.
+/// The motions of a drag after the first position, at most [`MAX_DRAG_STEP_PX`] apart; the last of
+/// them is taken in [`END_MOTIONS`] smaller ones.
 fn motions(path: &[Position]) -> Vec<Position> {
     let mut motions = Vec::new();
     for leg in path.windows(2) {
@@ -139,15 +160,33 @@ fn motions(path: &[Position]) -> Vec<Position> {
         let steps = (dx.hypot(dy) / MAX_DRAG_STEP_PX).ceil().max(1.0);
         let mut step = 1.0;
         while step <= steps {
-            let fraction = step / steps;
-            motions.push(Position {
-                x: along(from.x, dx * fraction),
-                y: along(from.y, dy * fraction),
-            });
+            motions.push(between(from, (dx, dy), step / steps));
             step += 1.0;
         }
     }
+    if let Some(last) = motions.pop() {
+        let before = motions
+            .last()
+            .or_else(|| path.first())
+            .copied()
+            .unwrap_or(last);
+        let (dx, dy) = (
+            f64::from(last.x) - f64::from(before.x),
+            f64::from(last.y) - f64::from(before.y),
+        );
+        let parts = (1..END_MOTIONS).map(|part| f64::from(part) / f64::from(END_MOTIONS));
+        motions.extend(parts.map(|part| between(before, (dx, dy), part)));
+        motions.push(last);
+    }
+    motions.dedup();
     motions
+}
+
+fn between(from: Position, (dx, dy): (f64, f64), fraction: f64) -> Position {
+    Position {
+        x: along(from.x, dx * fraction),
+        y: along(from.y, dy * fraction),
+    }
 }
 
 fn along(from: i16, distance: f64) -> i16 {
@@ -234,7 +273,7 @@ mod tests {
         let motions = motions(&path);
         assert_eq!(motions.last(), Some(&path[2]));
         assert!(motions.contains(&path[1]));
-        assert_eq!(motions.len(), 13 + 1);
+        assert_eq!(motions.len(), 13 + 3, "the last step has three pixels");
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::keycode_pool::Allocation;
 use crate::keysym;
 use crate::layout::KeyPress;
 use crate::press_guard::{PressGuard, Pressable, PressedInputs};
-use crate::settle::idle::wait_until_idle;
+use crate::settle::idle::{Handling, Idle, wait_until_handled, wait_until_idle};
 use crate::windows::WindowRegistry;
 
 /// Minimum wait after each mapping change for clients that do not confirm reading;
@@ -23,6 +23,9 @@ use crate::windows::WindowRegistry;
 /// run with these values, wrong without. On a busy machine the wait lasts until the client is idle.
 const SILENT_AFTER_REMAP: Duration = Duration::from_millis(20);
 const SILENT_AFTER_BATCH: Duration = Duration::from_millis(60);
+/// Before and after Enter and Tab, a program is given time to react with a delay, up to this total
+/// in one text: a long one is for an editor, and some programs are never quiet.
+const QUIET_BUDGET: Duration = Duration::from_secs(1);
 /// Key presses sent before waiting for the server.
 const MAX_UNSYNCED_KEYS: usize = 256;
 
@@ -34,12 +37,13 @@ pub(crate) enum Keystroke {
 }
 
 impl XKeyboard {
-    /// Types text into the focused window. A line break is Enter, a tab character is Tab.
+    /// Types text into the focused window. A line break is Enter, a tab character is Tab; each
+    /// waits for what was typed before it, and what follows waits for it.
     pub(crate) async fn type_text(
         &mut self,
         connection: &Connection,
         pressed_inputs: &mut PressedInputs,
-        limit: (&InputLimit, &WindowRegistry),
+        limits: (&InputLimit, &WindowRegistry),
         text: &str,
     ) -> Result<(), XError> {
         let keystrokes = keystrokes(text)?;
@@ -54,17 +58,51 @@ impl XKeyboard {
                 guard.press(Pressable::Lock(key_press.code))
             })?;
         }
-        let mut rest = keystrokes.as_slice();
-        while !rest.is_empty() {
-            let batch = self.plan(&mut rest, modes)?;
-            if batch.remaps {
-                self.apply(connection).await?;
-                self.wait_until_remapped(connection).await?;
+        let mut quiet_budget = QUIET_BUDGET;
+        let mut is_responsive = true;
+        for (index, run) in keystrokes.chunk_by(are_both_chars).enumerate() {
+            if index > 0 && is_responsive {
+                let started = Instant::now();
+                let handling = match quiet_budget.is_zero() {
+                    true => Handling::Asleep,
+                    false => Handling::Quiet,
+                };
+                let idle = self.wait_until_handled(connection, handling).await?;
+                is_responsive = handling == Handling::Quiet || idle == Idle::Reached;
+                quiet_budget = quiet_budget.saturating_sub(started.elapsed());
             }
-            self.send_batch(&mut guard, limit, &batch).await?;
+            let mut rest = run;
+            while !rest.is_empty() {
+                let batch = self.plan(&mut rest, modes)?;
+                if batch.remaps {
+                    self.apply(connection).await?;
+                    self.wait_until_remapped(connection).await?;
+                }
+                self.send_batch(&mut guard, limits, &batch).await?;
+            }
         }
         drop(guard);
         connection.sync().await
+    }
+
+    /// Waits until the focused program has handled all input so far: it has read it, as far as it
+    /// confirms that, and has nothing left to do.
+    pub(crate) async fn wait_until_handled(
+        &mut self,
+        connection: &Connection,
+        handling: Handling,
+    ) -> Result<Idle, XError> {
+        match self.focus.input_reader(connection).await? {
+            InputReader::AnswersPings(window) => {
+                match self.focus.wait_until_read(connection, window).await {
+                    Ok(()) => wait_until_handled(connection, window, handling).await,
+                    Err(XError::TimedOut { .. }) => Ok(Idle::Busy),
+                    Err(error) => Err(error),
+                }
+            }
+            InputReader::Silent(Some(window)) => wait_until_idle(connection, window).await,
+            InputReader::Silent(None) => Ok(Idle::Reached),
+        }
     }
 
     /// Waits until the client has read the changed mapping. A Chromium that got no processor in
@@ -179,7 +217,7 @@ async fn wait_for_silent(
 ) -> Result<(), XError> {
     sleep_until(earliest).await;
     match window {
-        Some(window) => wait_until_idle(connection, window).await,
+        Some(window) => wait_until_idle(connection, window).await.map(drop),
         None => Ok(()),
     }
 }
@@ -202,6 +240,13 @@ fn set_shifts(
     }
     *down = wanted;
     Ok(())
+}
+
+/// Whether two keystrokes may be sent at once. Enter and Tab activate something or move the focus,
+/// which programs do later than they read the key: GTK completes a file's name before, LibreOffice
+/// moves the cell cursor by a message to itself. Keys that arrive in between are lost.
+const fn are_both_chars(one: &Keystroke, next: &Keystroke) -> bool {
+    matches!((one, next), (Keystroke::Char(_), Keystroke::Char(_)))
 }
 
 #[derive(Debug, Default)]

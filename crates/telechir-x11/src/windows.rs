@@ -1,6 +1,6 @@
 //! The windows of a display as reported by the window manager (EWMH).
 
-mod input;
+pub(crate) mod input;
 mod inspect;
 mod requests;
 

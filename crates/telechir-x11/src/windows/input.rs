@@ -152,7 +152,7 @@ impl WindowRegistry {
 }
 
 /// The windows under a point, from the child of the root window to the innermost one.
-async fn path_to(connection: &Connection, at: Position) -> Result<Vec<Window>, XError> {
+pub(crate) async fn path_to(connection: &Connection, at: Position) -> Result<Vec<Window>, XError> {
     let root = connection.root();
     let mut path = Vec::new();
     let mut window = root;

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use telechir_device::Computer;
+use telechir_device::{Computer, WindowSystem as _};
+use telechir_protocol::{Action, Button};
 use telechir_x11::Desktop;
 
 use crate::fixture;
@@ -123,6 +124,58 @@ async fn plain_text_and_a_hundred_foreign_characters_are_saved_exactly() {
     times.1.sort();
     let middle = times.0.len() / 2;
     println!("plain {:?}, foreign {:?}", times.0[middle], times.1[middle]);
+    desktop.close().await.unwrap();
+}
+
+/// GTK enables the dialog's button some time after the name is typed, and a key that opens a dialog
+/// may be followed by text for it.
+#[tokio::test]
+async fn a_line_break_after_a_name_confirms_the_file_dialog() {
+    let folder = fixture::session_dir();
+    let display = fixture::managed(&folder).await;
+    let mut desktop = started(display, "mousepad", &[]).await;
+    for name in ["one.txt", "two.txt"] {
+        press(&mut desktop, "ctrl+n").await;
+        desktop.perform(&fixture::type_text(name)).await.unwrap();
+        press(&mut desktop, "ctrl+s").await;
+        let path = fixture::workspace(&folder).join(name);
+        let line = format!("{}\n", path.display());
+        desktop.perform(&fixture::type_text(&line)).await.unwrap();
+        assert_saved(&path, name).await;
+    }
+    desktop.close().await.unwrap();
+}
+
+/// GTK starts a drag of the selected text once the pointer has moved far enough, and the text is
+/// asked where it would go before it is dropped (XDND).
+#[tokio::test]
+async fn dragged_text_lands_where_it_is_dropped() {
+    let folder = fixture::session_dir();
+    let (mut desktop, path) = editor(&folder).await;
+    type_and_save(&mut desktop, &path, "moved\n\n\nhere: ").await;
+    let windows = desktop.windows().await.unwrap();
+    let content = windows.last().unwrap().content;
+    let size = desktop.size();
+    let at = |right: i32, down: i32| {
+        let [x, y] = [content.x + right, content.y + down].map(i32::cast_unsigned);
+        fixture::pixel(x, y)
+    };
+    // Below the menu bar; the lines of the text are less than 20 pixels high.
+    let word = at(30, 36);
+    press(&mut desktop, "ctrl+Home").await;
+    press(&mut desktop, "shift+End").await;
+    let drag = fixture::on_screen(
+        size,
+        Action::Drag {
+            path: vec![word, at(200, 200)],
+            button: Button::Left,
+            modifiers: Vec::new(),
+            duration: None,
+        },
+    );
+    desktop.perform(&drag).await.unwrap();
+    press(&mut desktop, "ctrl+s").await;
+    assert_saved(&path, "\n\n\nhere: moved").await;
     desktop.close().await.unwrap();
 }
 
