@@ -1,11 +1,11 @@
 //! Runs turn after turn until the model is done, a limit is reached, or the run is cancelled.
 
 use serde_json::Value;
+use telechir_http::HttpClient;
 use telechir_protocol::{Content, UsageContent};
 use telechir_providers::{Conversation, Dialect, RequestOptions};
 use telechir_runtime::{RecordedConversation, SessionEvent};
 
-use crate::http::HttpClient;
 use crate::redact::Redactor;
 use crate::request::RequestSender;
 use crate::task_run::TaskRun;

@@ -17,8 +17,6 @@
 mod agent;
 mod cancel;
 mod error;
-mod http;
-mod key;
 mod redact;
 mod replay;
 mod request;
@@ -29,7 +27,6 @@ mod task_run;
 pub use agent::{Agent, AgentSettings, EndReason, ResumeMessage, RunReport};
 pub use cancel::{CancelSignal, Canceller};
 pub use error::AgentError;
-pub use http::{HttpError, HttpLimits};
-pub use key::ApiKey;
 pub use retry::{Advice, Attempt, RetryDecision, RetryRule};
 pub use session::AgentSession;
+pub use telechir_http::{ApiKey, HttpError, HttpLimits};

@@ -3,12 +3,11 @@
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::{Duration, Instant, SystemTime};
 
-use hyper::body::Bytes;
 use serde::de::IgnoredAny;
+use telechir_http::{Bytes, HttpClient, HttpRequest, HttpResponse, Method};
 use telechir_providers::{Conversation, Dialect, ProviderError, Request, Response, StopReason};
 use telechir_runtime::SessionEvent;
 
-use crate::http::{HttpClient, HttpResponse};
 use crate::{
     Advice, AgentError, AgentSession, ApiKey, Attempt, HttpError, RetryDecision, RetryRule,
 };
@@ -87,16 +86,23 @@ impl RequestSender {
         body: Bytes,
     ) -> Result<(Response, Option<String>), Box<FailedAttempt>> {
         let (name, value) = conversation.key_header(self.key.reveal());
+        let mut headers = request.headers.clone();
+        headers.push((name.to_owned(), value));
         let sent = self
             .client
-            .post(&request.path, &request.headers, (name, &value), body)
+            .send(HttpRequest {
+                method: Method::POST,
+                path: request.path.clone(),
+                headers,
+                body,
+            })
             .await;
         let response = sent.map_err(|error| Box::new(FailedAttempt::http(error)))?;
         let request_id = response
             .header("request-id")
             .or_else(|| response.header("x-request-id"))
             .map(str::to_owned);
-        if !response.status.is_success() {
+        if !response.is_success() {
             return Err(Box::new(FailedAttempt::status(response, request_id)));
         }
         if let Some(what) = malformed(&response.body) {
@@ -186,7 +192,7 @@ impl FailedAttempt {
     }
 
     fn status(response: HttpResponse, request_id: Option<String>) -> Self {
-        let status = response.status.as_u16();
+        let status = response.status;
         let problem = ProviderError::from_body(&response.body);
         let mut problem = problem.unwrap_or_else(|| ProviderError {
             kind: String::new(),

@@ -1,13 +1,14 @@
 //! Sends one HTTP request and reads one bounded response. Follows no redirects and sends keys in
 //! clear text only to this machine.
 
+use std::fmt;
 use std::net::IpAddr;
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue, LOCATION, USER_AGENT};
-use hyper::{HeaderMap, StatusCode, Uri};
+use hyper::{HeaderMap, Method, Uri};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -105,17 +106,58 @@ pub enum HttpError {
     },
 }
 
+/// A request to a service. Header values are treated as secret.
+#[derive(Clone)]
+pub struct HttpRequest {
+    /// The HTTP method.
+    pub method: Method,
+    /// Path and query, after the base URL.
+    pub path: String,
+    /// Headers in addition to content type and user agent.
+    pub headers: Vec<(String, String)>,
+    /// A JSON document, or nothing.
+    pub body: Bytes,
+}
+
+/// Neither path, which may have a token in its query, nor headers nor body.
+impl fmt::Debug for HttpRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let method = self.method.as_str();
+        f.debug_struct("HttpRequest")
+            .field("method", &method)
+            .finish_non_exhaustive()
+    }
+}
+
 /// A response with any status.
-#[derive(Clone, Debug)]
-pub(crate) struct HttpResponse {
-    pub(crate) status: StatusCode,
-    pub(crate) headers: HeaderMap,
-    pub(crate) body: Bytes,
+#[derive(Clone)]
+pub struct HttpResponse {
+    /// The HTTP status code.
+    pub status: u16,
+    headers: HeaderMap,
+    /// The complete body.
+    pub body: Bytes,
 }
 
 impl HttpResponse {
-    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+    /// Whether the status says that the request was carried out.
+    pub fn is_success(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+
+    /// The value of a header, if it is there and text.
+    pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
+    }
+}
+
+/// Neither headers nor the body, which may have secrets.
+impl fmt::Debug for HttpResponse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpResponse")
+            .field("status", &self.status)
+            .field("bytes", &self.body.len())
+            .finish_non_exhaustive()
     }
 }
 
@@ -127,7 +169,7 @@ enum Connector {
 
 /// An HTTP client for one base URL.
 #[derive(Clone, Debug)]
-pub(crate) struct HttpClient {
+pub struct HttpClient {
     connector: Connector,
     base: String,
     host: String,
@@ -135,7 +177,12 @@ pub(crate) struct HttpClient {
 }
 
 impl HttpClient {
-    pub(crate) fn new(base: &str, limits: HttpLimits) -> Result<Self, HttpError> {
+    /// A client for this base URL. Connects with the first request.
+    ///
+    /// # Errors
+    /// If the URL is invalid, a key would be sent in clear text to another machine, or the system
+    /// has no root certificates.
+    pub fn new(base: &str, limits: HttpLimits) -> Result<Self, HttpError> {
         let problem = |problem| HttpError::Address {
             address: without_user(base),
             problem,
@@ -169,27 +216,29 @@ impl HttpClient {
     }
 
     /// The URL before the path; contains no password.
-    pub(crate) fn base(&self) -> &str {
+    pub fn base(&self) -> &str {
         &self.base
     }
 
-    pub(crate) async fn post(
-        &self,
-        path: &str,
-        headers: &[(String, String)],
-        secret: (&'static str, &str),
-        body: Bytes,
-    ) -> Result<HttpResponse, HttpError> {
-        if body.len() > self.limits.request_bytes {
-            return Err(HttpError::RequestTooLarge {
-                bytes: body.len(),
-                limit: self.limits.request_bytes,
-            });
+    /// Host and port of the service.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// Sends a request and reads its response, whatever the status.
+    ///
+    /// # Errors
+    /// If no complete response arrives within the limits, or it is a redirect.
+    pub async fn send(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        let bytes = request.body.len();
+        let limit = self.limits.request_bytes;
+        if bytes > limit {
+            return Err(HttpError::RequestTooLarge { bytes, limit });
         }
-        let request = self.build(path, headers, secret, body)?;
+        let request = self.build(request)?;
         let limit = self.limits.total;
-        let send = tokio::time::timeout(limit, self.send(request));
-        send.await.unwrap_or_else(|_| {
+        let exchange = tokio::time::timeout(limit, self.exchange(request));
+        exchange.await.unwrap_or_else(|_| {
             Err(HttpError::Timeout {
                 host: self.host.clone(),
                 limit,
@@ -197,41 +246,38 @@ impl HttpClient {
         })
     }
 
-    fn build(
-        &self,
-        path: &str,
-        headers: &[(String, String)],
-        secret: (&'static str, &str),
-        body: Bytes,
-    ) -> Result<hyper::Request<Full<Bytes>>, HttpError> {
-        let address = format!("{}{path}", self.base);
-        let mut request = hyper::Request::new(Full::new(body));
-        *request.method_mut() = hyper::Method::POST;
-        *request.uri_mut() = address.parse().map_err(|_| HttpError::Address {
-            address,
-            problem: "it is not a valid URL",
+    fn build(&self, request: HttpRequest) -> Result<hyper::Request<Full<Bytes>>, HttpError> {
+        let address = format!("{}{}", self.base, request.path);
+        let has_body = !request.body.is_empty();
+        let mut built = hyper::Request::new(Full::new(request.body));
+        *built.method_mut() = request.method;
+        *built.uri_mut() = address.parse().map_err(|_| HttpError::Address {
+            // The path may have a token.
+            address: self.base.clone(),
+            problem: "the path of a request is not valid",
         })?;
-        let map = request.headers_mut();
-        map.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let map = built.headers_mut();
+        if has_body {
+            map.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        }
         map.insert(
             USER_AGENT,
             HeaderValue::from_static(concat!("telechir/", env!("CARGO_PKG_VERSION"))),
         );
-        for (name, value) in headers {
+        for (name, value) in &request.headers {
             let bad = || HttpError::Header { name: name.clone() };
             let name = HeaderName::try_from(name).map_err(|_| bad())?;
-            map.append(name, HeaderValue::try_from(value).map_err(|_| bad())?);
+            let mut value = HeaderValue::try_from(value).map_err(|_| bad())?;
+            value.set_sensitive(true);
+            map.append(name, value);
         }
-        let (name, value) = secret;
-        let mut value = HeaderValue::try_from(value).map_err(|_| HttpError::Header {
-            name: name.to_owned(),
-        })?;
-        value.set_sensitive(true);
-        map.insert(HeaderName::from_static(name), value);
-        Ok(request)
+        Ok(built)
     }
 
-    async fn send(&self, request: hyper::Request<Full<Bytes>>) -> Result<HttpResponse, HttpError> {
+    async fn exchange(
+        &self,
+        request: hyper::Request<Full<Bytes>>,
+    ) -> Result<HttpResponse, HttpError> {
         let sent = match &self.connector {
             Connector::Plain(client) => client.request(request).await,
             Connector::Tls(client) => client.request(request).await,
@@ -262,7 +308,7 @@ impl HttpClient {
             None => broken(error.as_ref()),
         })?;
         Ok(HttpResponse {
-            status: head.status,
+            status: head.status.as_u16(),
             headers: head.headers,
             body: body.to_bytes(),
         })
@@ -280,7 +326,8 @@ fn tls(connector: HttpConnector) -> Result<HttpsConnector<HttpConnector>, HttpEr
         .wrap_connector(connector))
 }
 
-fn is_loopback(host: &str) -> bool {
+/// Whether a host is this machine.
+pub fn is_loopback(host: &str) -> bool {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     host == "localhost"
         || bare

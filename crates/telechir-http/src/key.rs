@@ -1,8 +1,8 @@
-//! A provider's API key: passed in, never printed.
+//! A service's API key: passed in, never printed.
 
 use std::fmt;
 
-/// A provider's API key. `Debug` omits it.
+/// A service's API key. `Debug` omits it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey(String);
 
@@ -14,7 +14,8 @@ impl ApiKey {
         (!text.is_empty() && printable).then(|| Self(text.to_owned()))
     }
 
-    pub(crate) fn reveal(&self) -> &str {
+    /// The key itself, for a header or a signature.
+    pub fn reveal(&self) -> &str {
         &self.0
     }
 }
