@@ -46,6 +46,14 @@ const LAYERS: &[Layer] = &[
         ours: &["telechir-policy", "telechir-process"],
     },
     Layer {
+        name: "telechir-http",
+        ours: &[],
+    },
+    Layer {
+        name: "telechir-remote",
+        ours: &["telechir-protocol", "telechir-http"],
+    },
+    Layer {
         name: "telechir-x11",
         ours: DEVICE,
     },
@@ -100,6 +108,7 @@ const LAYERS: &[Layer] = &[
     Layer {
         name: "telechir-agent",
         ours: &[
+            "telechir-http",
             "telechir-protocol",
             "telechir-providers",
             "telechir-runtime",
@@ -114,6 +123,7 @@ const LAYERS: &[Layer] = &[
             "telechir-device",
             "telechir-process",
             "telechir-egress",
+            "telechir-remote",
             "telechir-x11",
             "telechir-atspi",
             "telechir-ocr",
@@ -145,6 +155,7 @@ const OWNERS: &[(&str, &[&str], &str)] = &[
             "telechir-process",
             "telechir-x11",
             "telechir-ocr",
+            "telechir-remote",
             "telechir-browser",
             "telechir-shell",
             "telechir-host",
@@ -168,12 +179,12 @@ const OWNERS: &[(&str, &[&str], &str)] = &[
     (
         "hyper",
         &[
-            "telechir-agent",
+            "telechir-http",
             "telechir-browser",
             "telechir-egress",
             "telechir-server",
         ],
-        "one crate calls providers, one connects to a browser's WebSocket, one is a proxy, one \
+        "one crate calls services, one connects to a browser's WebSocket, one is a proxy, one \
          serves the HTTP API",
     ),
     (
@@ -197,6 +208,8 @@ const OWNERS: &[(&str, &[&str], &str)] = &[
 const IMPURE: &[&str] = &[
     "telechir-process",
     "telechir-egress",
+    "telechir-http",
+    "telechir-remote",
     "telechir-x11",
     "telechir-atspi",
     "telechir-ocr",

@@ -16,6 +16,7 @@ pub mod gate;
 pub mod gateway;
 pub mod page;
 pub mod provider;
+pub mod remote;
 pub mod site;
 pub mod witness;
 pub mod xvfb;

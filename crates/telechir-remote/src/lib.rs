@@ -1,0 +1,28 @@
+//! Browsers that run at a service: rented, reached, extended and released by the service's own API.
+//!
+//! A [`Service`] is a row of a table: its paths, headers and member names are data, and so is what
+//! it can do. An [`Account`] is a service with the user's key. A [`RemoteSession`] says how its
+//! browser is reached, anew for every connection. The [`Ledger`] remembers on disk what was rented,
+//! so that a process that is killed leaves nothing running that nobody releases.
+//!
+//! It knows neither CDP nor the environment, and nothing of it prints a key or an address.
+
+mod account;
+mod error;
+mod json_path;
+mod ledger;
+mod mark;
+mod plan;
+mod service;
+mod services;
+mod session;
+mod sigv4;
+
+pub use account::{Account, AccountLimits};
+pub use error::{RemoteError, RemoteErrorKind};
+pub use ledger::{Ledger, LedgerError, RentedEntry, RentedRecord};
+pub use mark::Mark;
+pub use plan::{Context, ContextUse, Plan, Proxy, Unsupported};
+pub use service::Service;
+pub use services::SERVICES;
+pub use session::{Dial, RemoteSession};
