@@ -4,12 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use telechir_device::DeviceError;
+use telechir_device::{DeviceEnd, DeviceError};
 use telechir_protocol::Size;
 use tracing::warn;
 
 use crate::Browser;
-use crate::attachment::{AttachedTabs, Attachment};
+use crate::attachment::{
+    AttachedTabs, Attachment, BrowserService, EndpointError, EndpointSource, Reachable,
+};
 use crate::client::{CdpClient, Transport};
 use crate::context::{ContextParts, ContextSource};
 use crate::event_router::{EventRouter, TabSource};
@@ -39,7 +41,7 @@ impl Browser {
         size: Size,
         options: Options,
     ) -> Result<Self, DeviceError> {
-        let attached = Self::connect(attachment, None, size, options).await?;
+        let attached = Self::connect(attachment.into(), None, size, options).await?;
         warn!(
             "attached to a browser that telechir did not start: its traffic bypasses the egress \
              proxy, and its sandbox and limits are the owner's responsibility"
@@ -47,15 +49,40 @@ impl Browser {
         Ok(attached)
     }
 
+    /// Attaches to a browser that a service runs, in its default context. The service is asked for
+    /// the endpoint before every connection, and told of every action.
+    ///
+    /// Otherwise as [`Self::attach`].
+    ///
+    /// # Errors
+    ///
+    /// If the service names no endpoint, or no browser answers there.
+    pub async fn attach_service(
+        service: Arc<dyn BrowserService>,
+        size: Size,
+        options: Options,
+    ) -> Result<Self, DeviceError> {
+        let reachable = Reachable {
+            source: EndpointSource::Service(service),
+            tabs: AttachedTabs::Default,
+        };
+        let attached = Self::connect(reachable, None, size, options).await?;
+        warn!(
+            "the browser runs at a service: what its pages request bypasses the egress proxy, and \
+             the policy's rules about hosts hold for calls alone"
+        );
+        Ok(attached)
+    }
+
     /// Connects to the browser; `target` is the tab of an earlier connection.
     pub(crate) async fn connect(
-        attachment: Attachment,
+        attachment: Reachable,
         target: Option<String>,
         size: Size,
         options: Options,
     ) -> Result<Self, DeviceError> {
-        let endpoint = &attachment.endpoint;
-        let socket = socket::open(endpoint).await.map_err(unavailable)?;
+        let endpoint = attachment.source.endpoint().await.map_err(no_endpoint)?;
+        let socket = socket::open(&endpoint).await.map_err(unavailable)?;
         let router = Arc::new(EventRouter::new(TabSource::OwnContextsOnly));
         let events = Arc::clone(&router);
         let transport = Transport::Socket(Box::new(socket));
@@ -94,6 +121,16 @@ impl Browser {
             shares_network: None,
         };
         parts.open(source).await
+    }
+}
+
+fn no_endpoint(error: EndpointError) -> DeviceError {
+    match error {
+        EndpointError::Ended(reason) => DeviceError::Disconnected {
+            device: "browser",
+            source: Box::new(DeviceEnd { reason }),
+        },
+        EndpointError::Unavailable(reason) => unavailable(reason),
     }
 }
 

@@ -195,8 +195,13 @@ impl Browser {
         let _its_process_ends_anyway = timeout(limit, self.release_inputs()).await;
         let saved = self.save_final_state().await;
         if let Some(context) = self.context.take() {
-            context.dispose(limit).await?;
-            return saved;
+            let disposed = context.dispose(limit).await;
+            let ended = match &self.chromium {
+                Chromium::Attached { attachment, .. } => attachment.source.end().await,
+                Chromium::Started { .. } | Chromium::Shared => Ok(()),
+            };
+            disposed?;
+            return ended.and(saved);
         }
         // Only a browser that was started here has no context of its own.
         self.client.notify(None, "Browser.close", json!({}));
@@ -257,6 +262,7 @@ impl Computer for Browser {
         match self.or_relaunch(done).await {
             Ok(performed) => {
                 let notes = join(self.registry.take_notices(), memory);
+                let notes = join(notes, self.service_notice().await);
                 Ok(ActionReport {
                     text: join(performed.text, notes),
                     ..performed

@@ -16,7 +16,7 @@ use telechir_process::{Spawn, Stdio, is_root};
 use tokio::time::timeout;
 use tracing::warn;
 
-use crate::attachment::Attachment;
+use crate::attachment::Reachable;
 use crate::client::{CdpClient, ClientTasks, Transport};
 use crate::error::CdpError;
 use crate::event_router::{EventRouter, TabSource};
@@ -76,7 +76,7 @@ pub(crate) enum Chromium {
     Attached {
         _tasks: ClientTasks,
         /// How to connect again.
-        attachment: Box<Attachment>,
+        attachment: Box<Reachable>,
     },
     /// Owned by another browser.
     Shared,

@@ -61,7 +61,7 @@ mod viewer;
 mod walker;
 
 pub use address::check_url;
-pub use attachment::{AttachedTabs, Attachment, TabChoice};
+pub use attachment::{AttachedTabs, Attachment, BrowserService, EndpointError, TabChoice};
 pub use browser::{Browser, ScreenshotWithElements};
 pub use emulation::{ColorScheme, Emulation, Geolocation, HttpCredentials, Permission};
 pub use endpoint::{CdpEndpoint, InvalidEndpoint};

@@ -75,6 +75,41 @@ pub struct TurnIdentity {
     pub digest: Digest,
 }
 
+/// A step in the life of a browser at a service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RemoteStep {
+    /// It is about to be created; durable before the request.
+    Requested,
+    /// It was created.
+    Opened,
+    /// One that existed is used.
+    Attached,
+    /// It was not created, or that is not known.
+    Failed,
+    /// Its time was extended.
+    Extended,
+    /// It was ended at the service.
+    Released,
+    /// It could not be ended; the next start tries again.
+    NotReleased,
+}
+
+impl RemoteStep {
+    /// The step as a word or two.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Requested => "requested",
+            Self::Opened => "opened",
+            Self::Attached => "attached",
+            Self::Failed => "failed",
+            Self::Extended => "extended",
+            Self::Released => "released",
+            Self::NotReleased => "not released",
+        }
+    }
+}
+
 /// An event of a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
@@ -344,6 +379,22 @@ pub enum SessionEvent {
     AssistantMessage {
         /// Text of the message.
         text: String,
+    },
+    /// A browser at a service was rented, extended or released. Has no key and no address.
+    RemoteBrowser {
+        /// What happened.
+        step: RemoteStep,
+        /// Name of the service.
+        service: String,
+        /// The service's id of the session, if it is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session: Option<String>,
+        /// The id that we gave it, by which the service finds it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mark: Option<String>,
+        /// Why the step failed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
     },
     /// A warning for the operator.
     Warning {

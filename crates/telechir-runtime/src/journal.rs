@@ -282,6 +282,16 @@ impl Journal {
         self.inner.writer.send(WriteOp::Append { run, kind, body });
     }
 
+    /// Records an event of a run beside its session, which need not exist yet; durable when this
+    /// returns.
+    ///
+    /// # Errors
+    /// When the journal cannot be written.
+    pub async fn record(&self, run: &RunId, event: &SessionEvent) -> Result<(), JournalError> {
+        let body = serde_json::to_value(event).unwrap_or_default();
+        self.write(run, RecordKind::Event, body).await
+    }
+
     /// Enqueues an event without waiting.
     pub(crate) fn send_event(&self, run: &RunId, event: &SessionEvent) {
         match serde_json::to_value(event) {

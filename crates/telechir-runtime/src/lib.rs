@@ -43,7 +43,7 @@ pub use bus::EventReader;
 pub use config::{AutoScreenshot, ScreenshotRule, SessionLimits};
 pub use control::{ControlLease, PersonInput};
 pub use error::{JournalError, RuntimeError};
-pub use event::{ActionEffect, CallKind, DeviceKind, SessionEvent, TurnIdentity};
+pub use event::{ActionEffect, CallKind, DeviceKind, RemoteStep, SessionEvent, TurnIdentity};
 pub use journal::{
     BatchRange, ConversationEntry, EventBatch, Journal, JournalRecord, RecordKind,
     RecordedConversation, RecordedEntry, RecordedEvent, RecordedResponse, RecordedToolCall,

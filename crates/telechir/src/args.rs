@@ -10,6 +10,7 @@ mod mcp;
 mod parse;
 mod policy;
 mod recordings;
+mod remote;
 mod run;
 mod serve;
 mod serve_config;
@@ -48,6 +49,7 @@ pub(crate) use mcp::{McpArguments, McpCommand, McpFlags, McpInstallArguments, Mc
 pub(crate) use parse::parse;
 pub(crate) use policy::{PolicyChoice, PolicyCommand, PolicyTestArguments, SubjectKind};
 pub(crate) use recordings::{AuditCommand, PruneArguments, RecordingsCommand, ReportArguments};
+pub(crate) use remote::RemoteArguments;
 pub(crate) use run::ConversationArguments;
 pub(crate) use serve::{
     ListenAddress, ServeArguments, ServeCommand, ServeFlags, TokensArguments, TokensCommand,
@@ -315,7 +317,7 @@ pub(crate) struct DeviceArguments {
     pub(crate) max_output_bytes: Option<u32>,
     /// Send requests that the policy allows through this upstream proxy, such as
     /// http://10.0.0.1:3128. The egress proxy still judges every request first.
-    #[arg(long, value_name = "URL", conflicts_with = "cdp")]
+    #[arg(long, value_name = "URL", conflicts_with_all = ["cdp", "remote"])]
     #[serde(with = "flag_text")]
     pub(crate) proxy: Option<Upstream>,
     /// Provide a file editor for the workspace: apply_patch and text editor tools.
@@ -446,7 +448,17 @@ impl DeviceArguments {
                            they cannot be reached; omit the flag";
             return Err(message.to_owned());
         }
-        Ok(())
+        if self.downloads && self.page.remote.remote.is_some() {
+            let message = "--downloads: a browser of --remote stores downloads at its service, from \
+                           where they are not fetched; omit the flag";
+            return Err(message.to_owned());
+        }
+        self.page.remote.check(self.screen_size())
+    }
+
+    /// Whether the browser is one that telechir did not start: somebody's, or a service's.
+    pub(crate) fn has_attached_browser(&self) -> bool {
+        self.page.attach.cdp.is_some() || self.page.remote.remote.is_some()
     }
 
     /// Whether no device flag was given.

@@ -1,11 +1,12 @@
 //! Starts the devices that the flags request and connects the browser with its screen.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use telechir_atspi::{AtSpi, BusSocket};
 use telechir_browser::{
-    AllowedUrls, Browser, ChromiumSandbox as BrowserSandbox, FileAccess, Options, Profile,
-    ProfileLock, StorageStateFiles, Surface,
+    AllowedUrls, Browser, BrowserService, ChromiumSandbox as BrowserSandbox, FileAccess, Options,
+    Profile, ProfileLock, StorageStateFiles, Surface,
 };
 use telechir_device::{Computer, DeviceError, Editor, Screen, Shell, WithAccessibility};
 use telechir_ocr::Tesseract;
@@ -22,6 +23,7 @@ use crate::env;
 use crate::error::{CliError, chain};
 use crate::guardian;
 use crate::network::{EgressProxies, NetworkEvents, OpenProxies};
+use crate::remote::RemoteBrowser;
 use crate::secrets::Secrets;
 use crate::session_dir::{SessionDir, SharedFolders};
 
@@ -46,6 +48,8 @@ pub(crate) struct Devices {
     /// The tool for desktop actions other than pointer and keyboard.
     desktop_tool: Option<Tool>,
     secrets: Secrets,
+    /// The browser at a service, until it is attached to.
+    remote: Option<Arc<RemoteBrowser>>,
 }
 
 impl Devices {
@@ -56,6 +60,7 @@ impl Devices {
         policy: &Policy,
         secrets: &Secrets,
         owner: &str,
+        remote: Option<Arc<RemoteBrowser>>,
     ) -> Result<Self, CliError> {
         let profile = claim(arguments, owner)?;
         let shared = SharedFolders {
@@ -79,6 +84,7 @@ impl Devices {
             browser_size: None,
             desktop_tool: None,
             secrets: secrets.clone(),
+            remote,
         };
         match devices.start_each(arguments).await {
             Ok(()) => Ok(devices),
@@ -251,6 +257,17 @@ impl Devices {
             allows_scripts: true,
             ..Options::default()
         };
+        if let Some(remote) = &self.remote {
+            if !remote.is_ours() {
+                self.browser_display = DisplayOwner::Existing;
+            }
+            let size = arguments.screen_size();
+            let service: Arc<dyn BrowserService> = Arc::clone(remote) as _;
+            let browser = Browser::attach_service(service, size, options).await?;
+            // From now on it ends with the browser.
+            self.remote = None;
+            return Ok(browser);
+        }
         let attachment = page.attach.attachment(&self.secrets);
         let attachment = attachment.map_err(|error| DeviceError::Unavailable {
             what: "a session in the running browser",
@@ -356,8 +373,14 @@ impl Devices {
             desktop,
             browser,
             shell,
+            remote,
             ..
         } = self;
+        if let Some(remote) = remote
+            && let Err(error) = remote.end().await
+        {
+            tracing::warn!(error, "failed to release the rented browser");
+        }
         if let Some(device) = browser {
             report("browser", device.close().await);
         }

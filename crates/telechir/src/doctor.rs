@@ -22,6 +22,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use telechir_agent::ApiKey;
+use telechir_remote::{SERVICES, Service};
 
 use crate::{env, service};
 use finding::{CheckFailure, CheckResult, CheckSpec, Observation, run_check};
@@ -187,6 +188,12 @@ const KEYS: [(CheckSpec, &str); 5] = [
     ),
 ];
 
+const REMOTE: CheckSpec = spec(
+    "key-remote",
+    QUICK,
+    "no --remote; a browser on this machine needs no key",
+);
+
 const fn key_of(id: &'static str, impact: &'static str) -> CheckSpec {
     spec(id, QUICK, impact)
 }
@@ -234,6 +241,7 @@ pub(crate) async fn check(
     for (spec, service) in &KEYS {
         note(run_check(spec, async { key(service) }).await);
     }
+    note(run_check(&REMOTE, async { rented_browsers() }).await);
     DoctorReport::new(machine, checks)
 }
 
@@ -284,6 +292,28 @@ impl DoctorReport {
             checks,
         }
     }
+}
+
+/// The services of rented browsers whose keys are set; no value is printed.
+fn rented_browsers() -> CheckResult {
+    let is_set = |service: &&Service| {
+        let mut names = service.required_variables().iter();
+        names.all(|name| env::variable(name).is_some())
+    };
+    let set: Vec<&str> = SERVICES
+        .iter()
+        .filter(is_set)
+        .map(|service| service.name)
+        .collect();
+    if set.is_empty() {
+        let names = SERVICES
+            .iter()
+            .map(|service| service.required_variables()[0]);
+        let names = names.collect::<Vec<_>>().join(", ");
+        let cause = format!("no key of a service that rents browsers: set one of {names}");
+        return Err(CheckFailure::missing(&cause).fix_command("export STEEL_API_KEY=…"));
+    }
+    Ok(Observation::new(format!("set for {}", set.join(", "))))
 }
 
 /// Whether an API key is set; its value is never printed.

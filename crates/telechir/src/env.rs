@@ -186,6 +186,13 @@ pub(crate) fn token_file() -> Option<PathBuf> {
     Some(state?.join("telechir/tokens.json"))
 }
 
+/// The folder in which rented browsers are recorded.
+pub(crate) fn rented_folder() -> Option<PathBuf> {
+    let state = named_folder("XDG_STATE_HOME").or_else(|| Some(home()?.join(".local/state")));
+    let state = state.filter(|folder| folder.is_absolute())?;
+    Some(state.join("telechir/rented"))
+}
+
 /// The folder of persistent data. Users that root's browsers run as cannot enter root's home, so
 /// root uses a system folder.
 fn data_folder() -> Option<PathBuf> {

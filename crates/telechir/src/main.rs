@@ -24,6 +24,7 @@ mod network;
 mod policy;
 mod progress;
 mod recording_folder;
+mod remote;
 mod report;
 mod secrets;
 mod service;

@@ -245,6 +245,12 @@ impl Timeline {
                 )]
             }
             SessionEvent::Warning { message } => vec![format!("   note: {}", one_line(message))],
+            SessionEvent::RemoteBrowser { step, service, .. } => {
+                vec![format!(
+                    "   note: the browser at {service}: {}",
+                    step.name()
+                )]
+            }
             SessionEvent::UntrustedContent { source } => {
                 vec![format!(
                     "   note: untrusted content was read: {}",

@@ -6,6 +6,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
+use crate::args::BrowserArguments;
 use crate::env;
 use crate::error::CliError;
 
@@ -17,6 +18,12 @@ const MEMBER: &str = "secrets";
 pub(crate) struct Secrets(BTreeMap<String, String>);
 
 impl Secrets {
+    /// The values for the flags of a browser.
+    pub(crate) fn of(page: &BrowserArguments) -> Result<Self, CliError> {
+        let secrets = Self::from_environment(page.secret_names())?;
+        Ok(secrets.with_settings(&page.remote.setting_names()))
+    }
+
     /// Reads variables, each with the flag that names it.
     pub(crate) fn from_environment(named: Vec<(&'static str, String)>) -> Result<Self, CliError> {
         let read = |(flag, name): (&'static str, String)| match env::variable(&name) {
@@ -27,6 +34,20 @@ impl Secrets {
         };
         let values: Result<_, _> = named.into_iter().map(read).collect();
         values.map(Self)
+    }
+
+    /// Adds settings that are no secrets, where they are set: a session host gets no others of ours.
+    fn with_settings(mut self, names: &[&str]) -> Self {
+        let set = names
+            .iter()
+            .filter_map(|name| Some(((*name).to_owned(), env::variable(name)?)));
+        self.0.extend(set);
+        self
+    }
+
+    /// The value of a variable, if it was set.
+    pub(crate) fn find(&self, name: &str) -> Option<String> {
+        self.0.get(name).cloned()
     }
 
     /// All values.

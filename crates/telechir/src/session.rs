@@ -21,6 +21,7 @@ use crate::error::CliError;
 use crate::first_page;
 use crate::folders;
 use crate::network::{NetworkEvents, OpenProxies};
+use crate::remote::{self, Recording};
 use crate::secrets::Secrets;
 use crate::session_dir::SessionDir;
 use crate::session_host::host_failure;
@@ -54,7 +55,8 @@ pub(crate) async fn open(
     model: Option<&str>,
     caller: OneCall,
 ) -> Result<LiveSession, CliError> {
-    let secrets = Secrets::from_environment(devices.page.secret_names())?;
+    let secrets = Secrets::of(&devices.page)?;
+    remote::release_left_by_environment().await;
     let owner = "another call of telechir";
     let mut viewed = None;
     let started = match CallApprover::open(devices, safety, &policy, caller) {
@@ -72,6 +74,10 @@ pub(crate) async fn open(
             until_stopped(start(devices, safety, policy, approver, &secrets, owner)).await
         }
     };
+    if started.is_err() && devices.page.remote.remote.is_some() {
+        // A start that is stopped releases nothing itself.
+        remote::release_left_by_environment().await;
+    }
     let mut open = started.map_err(|Stopped(number)| CliError::signal(number))??;
     open.set_dialect(dialect, model);
     if let Some(viewed) = viewed.filter(|_| caller.is_viewed) {
@@ -91,6 +97,7 @@ pub(crate) async fn start(
     owner: &str,
 ) -> Result<LiveSession, CliError> {
     folders::check(devices, safety)?;
+    devices.check().map_err(CliError::usage)?;
     if let Some(url) = devices.first_page() {
         first_page::check(url, &policy, devices.limits().resolve_timeout).await?;
     }
@@ -109,7 +116,15 @@ pub(crate) async fn start(
         ..devices.limits()
     };
     let unsandboxed = show_unsandboxed(devices)?;
-    let devices = Devices::start(devices, &policy, secrets, owner).await?;
+    let run = match (&safety.run, &recording) {
+        (Some(name), _) => Some(RunId::new(name)),
+        (None, recording) => recording.as_ref().map(|_| RunId::unique()),
+    };
+    let record_remote = recording.clone().zip(run.clone());
+    let record_remote = record_remote.map(|(journal, run)| Recording { journal, run });
+    let size = devices.screen_size();
+    let remote = remote::open(&devices.page.remote, size, secrets, owner, record_remote).await?;
+    let devices = Devices::start(devices, &policy, secrets, owner, remote).await?;
     let (network, trust) = (devices.network_events(), devices.content_trust());
     let temporary = || Journal::open(devices.folder.path().join("journal"));
     let proxies = devices.proxies();
@@ -124,8 +139,8 @@ pub(crate) async fn start(
     if let Some(max_marks) = marks {
         builder = builder.marks(max_marks);
     }
-    if let Some(name) = &safety.run {
-        builder = builder.run(RunId::new(name));
+    if let Some(run) = run {
+        builder = builder.run(run);
     }
     if let Some(desktop) = devices.desktop {
         builder = match devices.display {

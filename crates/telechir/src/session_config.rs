@@ -206,10 +206,12 @@ impl DeviceArguments {
         let cdp = cdp.map(|address| flag("cdp", &address));
         let tab = attach.cdp_tab.as_deref().map(|tab| flag("cdp-tab", tab));
         let dedicated = attach.cdp_dedicated.then(|| "--cdp-dedicated".to_owned());
+        let remote = self.page.remote.remote.as_deref();
+        let remote = remote.map(|service| flag("remote", service));
         let folder = self.workspace.as_deref();
         let workspace = folder.map(|folder| flag("workspace", &folder.display().to_string()));
         let flags = [
-            desktop, browser, cdp, tab, dedicated, shell, editor, workspace,
+            desktop, browser, cdp, tab, dedicated, remote, shell, editor, workspace,
         ];
         flags.into_iter().flatten().collect::<Vec<_>>().join(" ")
     }
@@ -337,10 +339,27 @@ mod tests {
             SafetyArguments::augment_args(DeviceArguments::augment_args(Command::new("t")));
         for argument in command.get_arguments() {
             let member = argument.get_id().as_str();
-            let is_known = flags.0.contains_key(member) || member.starts_with("cdp");
+            let is_elsewhere = ["cdp", "remote", "max_rented"];
+            let is_elsewhere = is_elsewhere.iter().any(|flags| member.starts_with(flags));
+            let is_known = flags.0.contains_key(member) || is_elsewhere;
             assert!(is_known, "{member}");
         }
         assert_eq!(given(&["--browser", "--cdp=ws://h/"]).0["cdp"], "ws://h/");
+        let remote = [
+            "--browser",
+            "--remote=steel",
+            "--remote-timeout=60",
+            "--remote-region=eu-west",
+            "--remote-proxy=DE",
+            "--remote-context=c,read-only",
+            "--remote-label=a=b",
+            "--max-rented=3",
+        ];
+        let flags = given(&remote);
+        assert_eq!(flags.0.len(), remote.len(), "{flags}");
+        let read = SessionConfig::read(&flags.clone().into_config(900)).unwrap();
+        let again = GivenFlags::new(&read.devices, &read.safety, None).unwrap();
+        assert_eq!(again, flags);
     }
 
     #[test]

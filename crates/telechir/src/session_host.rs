@@ -24,6 +24,7 @@ use crate::error::CliError;
 use crate::folders::is_outside;
 use crate::input::read_stdin;
 use crate::policy;
+use crate::remote;
 use crate::secrets::Secrets;
 use crate::session::{self, LiveSession, Stopped, until_stopped};
 use crate::session_config::{GivenFlags, SessionConfig};
@@ -47,7 +48,7 @@ pub(crate) struct Caller<'a> {
 pub(crate) async fn run(arguments: SessionHostArguments) -> Result<ExitCode, CliError> {
     let paths = SessionPaths::new(arguments.sockets, arguments.name.clone());
     let paths = paths.map_err(host_failure)?;
-    let owner = format!("session {}", arguments.name);
+    let owner = owner(&arguments.name.to_string());
     let served = serve(&paths, || {
         prepare(owner).map_err(|failure| failure.text().to_owned())
     });
@@ -55,6 +56,11 @@ pub(crate) async fn run(arguments: SessionHostArguments) -> Result<ExitCode, Cli
         HostEnd::Closed | HostEnd::Taken => Ok(ExitCode::SUCCESS),
         HostEnd::Signal(number) => Ok(ExitCode::from(128 + number)),
     }
+}
+
+/// The name of a session to others that wait for what it has.
+pub(crate) fn owner(name: &str) -> String {
+    format!("session {name}")
 }
 
 /// Reads the session's configuration and policy.
@@ -291,7 +297,8 @@ pub(crate) async fn enter(
         }
         let program = host_program(paths, &caller.devices.shell_env);
         let mut config = given.clone().into_config(DEFAULT_IDLE_SECONDS);
-        Secrets::from_environment(caller.devices.page.secret_names())?.add_to(&mut config);
+        remote::release_left_by_environment().await;
+        Secrets::of(&caller.devices.page)?.add_to(&mut config);
         launch(paths, program, &config)
             .await
             .map_err(host_failure)?;

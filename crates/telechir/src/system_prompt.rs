@@ -139,9 +139,14 @@ impl Machine<'_> {
     fn browser(&self) -> Option<String> {
         self.devices.browser.as_ref()?;
         let size = self.browser.map(pixels).unwrap_or_default();
-        let whose = match self.devices.page.attach.cdp.is_some() {
-            true => "the user's own, with the user's tabs and logins.",
-            false => "Chromium, which reaches the sites that the policy allows.",
+        let page = &self.devices.page;
+        let whose = if page.attach.cdp.is_some() {
+            "the user's own, with the user's tabs and logins."
+        } else if page.remote.remote.is_some() {
+            "Chromium at a service on the internet, which ends after a time; it cannot reach this \
+             machine."
+        } else {
+            "Chromium, which reaches the sites that the policy allows."
         };
         let downloads = match self.devices.downloads {
             true => " Downloads are saved in the folder `downloads` of the workspace.",

@@ -1,12 +1,13 @@
 //! Starts a new browser after Chromium exited unexpectedly, and connects again to an attached one.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use telechir_device::DeviceError;
+use telechir_device::{DeviceEnd, DeviceError};
 use tokio::time::sleep;
 
 use super::Browser;
-use crate::attachment::{AttachedTabs, Attachment};
+use crate::attachment::{AttachedTabs, EndpointSource, Reachable};
 use crate::launch::Chromium;
 use crate::options::{OwnNetwork, Surface};
 
@@ -86,6 +87,8 @@ impl Browser {
                         remedy,
                     });
                 }
+                // The service has ended it: nothing is there to connect to.
+                Err(ended) if is_end(&ended) => return Some(ended),
                 Err(error) => tracing::warn!(%error, "failed to reconnect to the browser"),
             }
         }
@@ -94,7 +97,7 @@ impl Browser {
 
     async fn connect_again(
         &mut self,
-        attachment: &Attachment,
+        attachment: &Reachable,
         target: Option<String>,
     ) -> Result<(), DeviceError> {
         let keeps_data = attachment.tabs != AttachedTabs::Isolated;
@@ -113,6 +116,17 @@ impl Browser {
         again.initial_emulation = self.initial_emulation.clone();
         *self = again;
         Ok(())
+    }
+
+    /// What the service of an attached browser has to say after an action.
+    pub(super) async fn service_notice(&mut self) -> Option<String> {
+        match &self.chromium {
+            Chromium::Attached { attachment, .. } => match &attachment.source {
+                EndpointSource::Service(service) => Arc::clone(service).after_action().await,
+                EndpointSource::Fixed(_) => None,
+            },
+            Chromium::Started { .. } | Chromium::Shared => None,
+        }
     }
 
     fn has_own_network(&self) -> bool {
@@ -136,6 +150,11 @@ impl Browser {
         *self = restarted;
         Ok(())
     }
+}
+
+/// Whether it is known that the browser has ended.
+fn is_end(error: &DeviceError) -> bool {
+    matches!(error, DeviceError::Disconnected { source, .. } if source.is::<DeviceEnd>())
 }
 
 /// What an action that was interrupted by a cut connection may have done.

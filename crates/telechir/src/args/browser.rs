@@ -10,6 +10,7 @@ use telechir_browser::{
 
 use super::cdp::{CdpArguments, is_variable};
 use super::flag_text;
+use super::remote::RemoteArguments;
 use crate::secrets::Secrets;
 
 #[derive(Debug, Args, Default, Serialize, Deserialize)]
@@ -27,9 +28,12 @@ pub(crate) struct BrowserArguments {
     #[command(flatten)]
     #[serde(flatten)]
     pub(crate) attach: CdpArguments,
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub(crate) remote: RemoteArguments,
     /// Memory limit in MiB for all browser processes together, enforced where control groups are
     /// available [default: 4096].
-    #[arg(long, value_name = "MIB", requires = "browser", conflicts_with = "cdp", value_parser = clap::value_parser!(u64).range(256..=1_048_576))]
+    #[arg(long, value_name = "MIB", requires = "browser", conflicts_with_all = ["cdp", "remote"], value_parser = clap::value_parser!(u64).range(256..=1_048_576))]
     pub(crate) browser_memory_limit: Option<u64>,
     /// Screen pixels per CSS pixel, from 0.25 to 4: larger values enlarge pages, which then see a
     /// smaller display.
@@ -90,6 +94,7 @@ impl BrowserArguments {
             .secret_names()
             .into_iter()
             .chain(logins)
+            .chain(self.remote.secret_names())
             .collect()
     }
 

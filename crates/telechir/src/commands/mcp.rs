@@ -64,7 +64,7 @@ pub(crate) fn catalog(arguments: &McpServerArguments) -> Result<ToolCatalog, Cli
         )));
     }
     let is_private = devices.desktop.as_deref().is_none_or(str::is_empty);
-    let is_private = is_private && devices.page.attach.cdp.is_none();
+    let is_private = is_private && !devices.has_attached_browser();
     let has = Capabilities {
         desktop: devices.desktop.is_some(),
         browser: devices.browser.is_some(),

@@ -197,7 +197,7 @@ fn recordings(flags: &ServeFlags) -> Result<Option<Arc<dyn RecordingStore>>, Cli
 /// The tools for clients of the Model Context Protocol; none if the devices have none.
 fn catalog(devices: &DeviceArguments) -> Option<ToolCatalog> {
     let is_private = devices.desktop.as_deref().is_none_or(str::is_empty);
-    let is_private = is_private && devices.page.attach.cdp.is_none();
+    let is_private = is_private && !devices.has_attached_browser();
     let has = Capabilities {
         desktop: devices.desktop.is_some(),
         browser: devices.browser.is_some(),

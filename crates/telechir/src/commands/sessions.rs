@@ -9,11 +9,13 @@ use telechir_host::{
     ClosedSession, HostClient, Probe, SessionDescription, SessionName, SessionPaths, SessionState,
     probe,
 };
+use telechir_remote::RentedRecord;
 
 use crate::args::SessionsCommand;
 use crate::error::CliError;
 use crate::input::{write_json, write_text};
-use crate::session_host::{host_failure, paths};
+use crate::remote;
+use crate::session_host::{self, host_failure, paths};
 use crate::socket_folder::folder;
 
 pub(crate) async fn sessions(command: SessionsCommand) -> Result<ExitCode, CliError> {
@@ -41,6 +43,25 @@ struct SessionRow {
     #[serde(skip_serializing_if = "Option::is_none")]
     closes_in_seconds: Option<u64>,
     waiting: usize,
+    /// The rented browser of the session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rented: Option<RentedRow>,
+}
+
+/// A browser that is rented at a service.
+#[derive(Clone, Debug, Serialize)]
+struct RentedRow {
+    service: String,
+    seconds_left: u64,
+}
+
+impl RentedRow {
+    fn of(record: &RentedRecord) -> Self {
+        Self {
+            service: record.service.clone(),
+            seconds_left: record.seconds_left(),
+        }
+    }
 }
 
 async fn list(json: bool) -> Result<ExitCode, CliError> {
@@ -58,12 +79,35 @@ async fn list(json: bool) -> Result<ExitCode, CliError> {
             }
         }
     }
+    for (record, is_used) in remote::rented() {
+        let rented = RentedRow::of(&record);
+        let owner = rows
+            .iter_mut()
+            .find(|row| is_used && record.owner == session_host::owner(&row.name));
+        match owner {
+            Some(row) => row.rented = Some(rented),
+            None => note_rented(&record, is_used),
+        }
+    }
     if json {
         write_json(&rows, true)?;
     } else {
         write_table(&rows)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Tells of a rented browser that no session of the list has.
+fn note_rented(record: &RentedRecord, is_used: bool) {
+    let (service, left) = (&record.service, duration(record.seconds_left()));
+    let text = match is_used {
+        true => format!("{} rents a browser at {service}, {left} left", record.owner),
+        false => format!(
+            "a browser at {service} was left rented, {left} left; the next start of a session with \
+             the service's key in its environment releases it"
+        ),
+    };
+    let _best_effort = writeln!(io::stderr(), "telechir: {text}");
 }
 
 pub(super) async fn close(name: &SessionName) -> Result<ExitCode, CliError> {
@@ -103,6 +147,19 @@ impl SessionRow {
             idle_limit_seconds: Some(description.idle_limit_seconds),
             closes_in_seconds: description.closes_in_seconds,
             waiting: description.waiting,
+            rented: None,
+        }
+    }
+
+    /// Its devices, the browser with its service and the time that is left.
+    fn devices_text(&self) -> String {
+        let devices = self.devices.join(", ");
+        match &self.rented {
+            Some(RentedRow {
+                service,
+                seconds_left,
+            }) => format!("{devices} (at {service}, {} left)", duration(*seconds_left)),
+            None => devices,
         }
     }
 
@@ -117,6 +174,7 @@ impl SessionRow {
             idle_limit_seconds: None,
             closes_in_seconds: None,
             waiting: 0,
+            rented: None,
         }
     }
 }
@@ -140,7 +198,7 @@ fn write_table(rows: &[SessionRow]) -> Result<(), CliError> {
             row.state.name(),
             time(row.age_seconds),
             time(row.idle_seconds),
-            row.devices.join(", ")
+            row.devices_text()
         ));
     }
     write_text(&text)

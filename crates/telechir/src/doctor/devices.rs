@@ -295,6 +295,7 @@ async fn start(flags: &[&str], programs: &[&str]) -> Result<(Devices, u128), Che
         &Policy::default_policy(),
         &Secrets::default(),
         "telechir doctor",
+        None,
     )
     .await
     {

@@ -190,6 +190,18 @@ impl RunBuilder {
                 self.run.entries.push(RunEntry::Message(text))
             }
             SessionEvent::Warning { message } => self.note(message),
+            SessionEvent::RemoteBrowser {
+                step,
+                service,
+                session,
+                reason,
+                ..
+            } => {
+                let session = session.map_or_else(String::new, |id| format!(" ({id})"));
+                let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
+                let step = step.name();
+                self.note(format!("the browser at {service}{session}: {step}{reason}"));
+            }
             SessionEvent::UntrustedContent { source } => {
                 self.note(format!("untrusted content was read: {source}"));
             }

@@ -17,18 +17,18 @@ use crate::passwords::holding;
 use crate::telechir::{Ran, Telechir};
 
 /// A Chromium that telechir did not start, and a telechir to attach to it.
-struct AttachedFixture {
-    telechir: Telechir,
+pub(crate) struct AttachedFixture {
+    pub(crate) telechir: Telechir,
     chromium: Child,
     address: String,
     /// The URL of its socket.
-    socket: String,
-    url: String,
+    pub(crate) socket: String,
+    pub(crate) url: String,
     _profile: tempfile::TempDir,
 }
 
 impl AttachedFixture {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         require(Component::Chromium);
         let telechir = Telechir::new();
         let run = telechir.folder().join("run");
@@ -72,7 +72,7 @@ impl AttachedFixture {
         }
     }
 
-    fn command(&self, arguments: &[&str]) -> Command {
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = self.telechir.command(arguments);
         command.env("XDG_RUNTIME_DIR", self.telechir.folder().join("run"));
         command
@@ -122,7 +122,7 @@ impl Drop for AttachedFixture {
     }
 }
 
-const ALLOW_ACTIONS: &str =
+pub(crate) const ALLOW_ACTIONS: &str =
     "[[computer]]\ndisplay = 'existing'\nverdict = 'allow'\nreason = 'A test.'\n";
 
 #[test]

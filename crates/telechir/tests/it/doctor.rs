@@ -36,6 +36,7 @@ const CHECKS: [&str; 24] = [
     "key-google",
     "key-bedrock",
     "key-mistral",
+    "key-remote",
 ];
 /// An unprivileged user id.
 const NOBODY: u32 = 65_534;

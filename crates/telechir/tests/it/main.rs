@@ -34,6 +34,7 @@ mod policy;
 mod profiles;
 mod providers;
 mod recordings;
+mod remote;
 mod runs;
 mod scales;
 mod serve;

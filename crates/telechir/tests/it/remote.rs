@@ -1,0 +1,294 @@
+//! `--remote`: a browser at a service, for one call and for a session, against doubles of the
+//! services with a real Chromium behind them.
+
+use std::fs;
+use std::io::Write as _;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use telechir_testkit::assert_eventually_blocking;
+use telechir_testkit::remote::{
+    ADDRESS_SECRET, Face, Fault, KEY, LIVE_VIEW_SECRET, RemoteDouble, Verb,
+};
+use tokio::runtime::Runtime;
+
+use crate::attached::{ALLOW_ACTIONS, AttachedFixture};
+use crate::exec::{anthropic, member};
+use crate::passwords::holding;
+use crate::telechir::Ran;
+
+/// A service, the Chromium behind it, and a telechir that uses it.
+struct RemoteFixture {
+    fixture: AttachedFixture,
+    double: RemoteDouble,
+    face: Face,
+    runtime: Runtime,
+}
+
+impl RemoteFixture {
+    fn new(face: Face) -> Self {
+        let fixture = AttachedFixture::new();
+        let runtime = Runtime::new().expect("a runtime");
+        let double = runtime.block_on(RemoteDouble::start(face, Some(&fixture.socket)));
+        Self {
+            fixture,
+            double: double.expect("a double"),
+            face,
+            runtime,
+        }
+    }
+
+    /// Another service in front of the same Chromium.
+    fn become_another(&mut self, face: Face) {
+        let socket = Some(self.fixture.socket.as_str());
+        let double = self.runtime.block_on(RemoteDouble::start(face, socket));
+        self.double = double.expect("a double");
+        self.face = face;
+    }
+
+    fn command(&self, arguments: &[&str]) -> std::process::Command {
+        let mut command = self.fixture.command(arguments);
+        command.envs(self.double.environment());
+        command
+    }
+
+    /// The command that clicks on the page and reads it, in a browser of the service.
+    fn clicking(&self, rules: &str, more: &[&str]) -> (std::process::Command, String) {
+        let policy = self.fixture.telechir.folder().join("policy.toml");
+        let page = "[[url]]\nhost = ['127.0.0.1']\nverdict = 'allow'\nreason = 'A test.'\n";
+        fs::write(&policy, format!("{page}{rules}")).expect("a policy");
+        let policy = format!("--policy={}", policy.display());
+        let browser = format!("--browser={}", self.fixture.url);
+        let remote = format!("--remote={}", self.face.name());
+        let is_given = more.iter().any(|flag| flag.starts_with("--remote="));
+        let remote = (!is_given).then_some(remote.as_str());
+        let exec = ["exec", "--dialect", "anthropic-messages", &browser, &policy];
+        let arguments: Vec<&str> = exec
+            .into_iter()
+            .chain(remote)
+            .chain(more.to_vec())
+            .collect();
+        let click = json!({ "target": { "type": "coordinate", "x": 10, "y": 10 } });
+        let calls = [
+            member("toolu_1", "browser", "left_click", click),
+            member("toolu_2", "browser", "get_page_text", json!({})),
+        ];
+        (self.command(&arguments), anthropic(&calls))
+    }
+
+    fn click(&self, more: &[&str]) -> Ran {
+        let (mut command, input) = self.clicking("", more);
+        Ran::of(&mut command, &input)
+    }
+
+    /// The entries of what is rented.
+    fn entries(&self) -> usize {
+        let folder = self.fixture.telechir.folder();
+        let entries = fs::read_dir(folder.join(".local/state/telechir/rented"));
+        let paths = entries.into_iter().flatten().flatten();
+        let is_entry = |path: &std::path::Path| path.extension().is_some_and(|end| end == "json");
+        paths.filter(|entry| is_entry(&entry.path())).count()
+    }
+
+    fn sessions(&self) -> Value {
+        Ran::of(&mut self.command(&["sessions", "list", "--json"]), "").json()
+    }
+
+    fn close(&self, name: &str) {
+        Ran::of(&mut self.command(&["sessions", "close", name]), "");
+    }
+}
+
+#[track_caller]
+fn assert_said_hello(ran: &Ran) {
+    let answers = ran.json();
+    assert_ne!(answers[0]["is_error"], true, "{answers}");
+    assert!(answers[1].to_string().contains("hello"), "{answers}");
+}
+
+#[test]
+fn a_browser_of_every_service_is_rented_driven_and_released() {
+    let mut remote = RemoteFixture::new(Face::Steel);
+    for face in Face::ALL {
+        if face != remote.face {
+            remote.become_another(face);
+        }
+        let ran = remote.click(&[]);
+        assert_said_hello(&ran);
+        let sessions = remote.double.sessions();
+        assert_eq!(sessions.len(), 1, "{face:?}");
+        assert_eq!(sessions[0].releases, 1, "{face:?}");
+        assert_eq!(remote.double.running(), 0, "{face:?}");
+        assert_eq!(remote.double.handshakes(), 1, "{face:?}");
+        assert_eq!(remote.entries(), 0, "{face:?}");
+    }
+}
+
+#[test]
+fn keys_addresses_and_links_are_in_no_output_and_no_file() {
+    let remote = RemoteFixture::new(Face::Steel);
+    let record = remote.fixture.telechir.folder().join("record");
+    let recorded = format!("--record={}", record.display());
+    let flags = [recorded.as_str(), "-vv"];
+    let ran = remote.click(&flags);
+    assert_said_hello(&ran);
+    let mut outputs = ran.stdout + &ran.stderr;
+    let ran = remote.click(&[&flags[..], &["--session=canary"]].concat());
+    assert_said_hello(&ran);
+    outputs += &(ran.stdout + &ran.stderr);
+    assert_eq!(remote.entries(), 1, "while it is rented");
+    let listed = remote.sessions();
+    assert_eq!(listed[0]["rented"]["service"], "steel", "{listed}");
+    let left = listed[0]["rented"]["seconds_left"].as_u64();
+    assert!(left.is_some_and(|left| left > 600), "{listed}");
+    let table = Ran::of(&mut remote.command(&["sessions", "list"]), "");
+    assert!(table.stdout.contains("at steel, 1"), "{}", table.stdout);
+    outputs += &(listed.to_string() + &table.stdout);
+    for line in remote.fixture.telechir.command_lines() {
+        outputs += &line;
+    }
+    for secret in [KEY, ADDRESS_SECRET, LIVE_VIEW_SECRET] {
+        assert!(!outputs.contains(secret), "{secret} is in {outputs}");
+        let (mut found, mut count) = (Vec::new(), 0);
+        let folder = remote.fixture.telechir.folder();
+        holding(folder, secret.as_bytes(), &mut found, &mut count);
+        assert!(count > 0, "nothing was recorded");
+        assert_eq!(found, Vec::<String>::new(), "{secret}");
+    }
+    remote.close("canary");
+    assert_eq!(remote.double.running(), 0);
+    let audit = Ran::of(
+        &mut remote.command(&["audit", "verify", &record.display().to_string()]),
+        "",
+    );
+    assert_eq!(audit.code, Some(0), "{audit:?}");
+    let html = record.join("report.html").display().to_string();
+    let out = format!("--out={html}");
+    let record = record.display().to_string();
+    let report = Ran::of(&mut remote.command(&["report", &record, &out]), "");
+    assert_eq!(report.code, Some(0), "{report:?}");
+    let html = fs::read_to_string(html).expect("a report");
+    for step in ["requested", "opened", "released"] {
+        assert!(html.contains(&format!(": {step}")), "{step} is not in it");
+    }
+    for secret in [KEY, ADDRESS_SECRET, LIVE_VIEW_SECRET] {
+        assert!(!html.contains(secret), "{secret}");
+    }
+}
+
+#[test]
+fn what_a_killed_process_rented_is_released_by_the_next_start() {
+    let remote = RemoteFixture::new(Face::Steel);
+    // Between the request and its answer.
+    remote.double.fail(Verb::Create, Fault::Silence);
+    let (mut command, input) = remote.clicking("", &[]);
+    let mut child = command.spawn().expect("the binary starts");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    stdin.write_all(input.as_bytes()).expect("a write");
+    drop(stdin);
+    assert_eventually_blocking!(remote.double.running(), |running| *running == 1);
+    child.kill().expect("a running child");
+    child.wait().expect("an exit status");
+    assert_eq!(remote.entries(), 1);
+    // While it is used.
+    assert_said_hello(&remote.click(&["--session=work"]));
+    assert_eq!(remote.double.running(), 1, "the first one was released");
+    let pid = remote.sessions()[0]["pid"].as_i64().expect("a number");
+    let pid = Pid::from_raw(i32::try_from(pid).expect("a process id"));
+    kill_process(pid.expect("a process"), Signal::KILL).expect("a running program");
+    // Any start releases it, whatever it needs itself.
+    assert_eventually_blocking!(
+        {
+            let exec = ["exec", "--dialect", "neutral", "--shell=host"];
+            let call = json!([{"type": "shell_call", "call_id": "s1", "commands": ["true"]}]);
+            Ran::of(&mut remote.command(&exec), &call.to_string());
+            remote.double.running()
+        },
+        |running| *running == 0
+    );
+    assert_eq!(remote.entries(), 0);
+    let sessions = remote.double.sessions();
+    assert_eq!(sessions.len(), 2);
+    assert!(sessions.iter().all(|session| session.releases == 1));
+}
+
+#[test]
+fn a_cut_connection_is_made_anew_and_an_ended_session_is_reported() {
+    let remote = RemoteFixture::new(Face::Browserbase);
+    let session = ["--session=work"];
+    assert_said_hello(&remote.click(&session));
+    remote.double.cut();
+    let cut = remote.click(&session);
+    let answers = cut.json();
+    assert!(
+        answers[0].to_string().contains("refs are stale"),
+        "{answers}"
+    );
+    assert_eq!(remote.double.handshakes(), 2, "with an address of its own");
+    assert_said_hello(&remote.click(&session));
+    let id = remote.double.sessions()[0].id.clone();
+    remote.double.end(&id, "timeout");
+    for _ in 0..2 {
+        let answers = remote.click(&session).json();
+        let text = answers[0].to_string();
+        assert!(text.contains("Browserbase has ended (COMPLETED)"), "{text}");
+    }
+    remote.close("work");
+    assert_eq!(remote.double.sessions().len(), 1);
+    assert_eq!(remote.entries(), 0);
+}
+
+#[test]
+fn what_cannot_be_rented_is_one_message_and_nothing_is_left() {
+    let remote = RemoteFixture::new(Face::Steel);
+    let body = "{\"message\":\"pay first\"}".to_owned();
+    remote.double.fail(Verb::Create, Fault::Status(402, body));
+    remote
+        .click(&[])
+        .fails(1, &["--remote: Steel", "pay first"]);
+    let session = ["--session=work"];
+    remote
+        .double
+        .fail(Verb::Create, Fault::Status(401, String::new()));
+    let refused = remote.click(&session);
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(refused.stderr.contains("STEEL_API_KEY"), "{refused:?}");
+    let before = remote.double.requests().len();
+    remote
+        .click(&["--remote-label=a=b", "--remote-timeout=100000"])
+        .fails(
+            2,
+            &[
+                "--remote-label: steel",
+                "--remote-timeout",
+                "nothing was opened",
+            ],
+        );
+    remote
+        .click(&["--max-rented=0"])
+        .fails(1, &["--max-rented allows 0"]);
+    assert_eq!(remote.double.requests().len(), before, "nothing was asked");
+    // It was rented, but the browser cannot be reached.
+    remote
+        .double
+        .fail(Verb::Connect, Fault::Status(429, "too many".to_owned()));
+    let unreachable = remote.click(&[]);
+    assert!(unreachable.stderr.contains("429"), "{unreachable:?}");
+    assert_eq!(remote.double.sessions().len(), 1);
+    assert_eq!(remote.double.running(), 0);
+    assert_eq!(remote.entries(), 0);
+}
+
+#[test]
+fn somebodys_session_needs_approval_and_runs_on() {
+    let remote = RemoteFixture::new(Face::Kernel);
+    let id = remote.double.create();
+    let attach = format!("--remote=kernel:{id}");
+    let denied = remote.click(&[&attach]);
+    assert_eq!(denied.code, Some(1), "no approval was given: {denied:?}");
+    assert!(denied.stderr.contains("the user's own"), "{denied:?}");
+    let (mut command, input) = remote.clicking(ALLOW_ACTIONS, &[&attach]);
+    assert_said_hello(&Ran::of(&mut command, &input));
+    assert_eq!(remote.double.running(), 1);
+    assert_eq!(remote.double.sessions()[0].releases, 0);
+}
