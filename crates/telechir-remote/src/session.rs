@@ -152,9 +152,6 @@ impl RemoteSession {
             }),
         };
         let answer = session.describe().await?;
-        if id_of(&session.account, &answer).is_some_and(|found| found != id) {
-            return Err(unreadable(&session.account));
-        }
         let answer = session.started(answer).await?;
         session.lock().fresh = Some(answer);
         Ok(session)
@@ -311,7 +308,11 @@ impl RemoteSession {
     async fn describe(&self) -> Result<Value, RemoteError> {
         let describe = &self.account.service().describe;
         let answer = self.account.send_again(describe, self.ids(), None).await?;
-        Ok(opened(&self.account, answer))
+        let answer = opened(&self.account, answer);
+        match id_of(&self.account, &answer) {
+            Some(found) if found != self.id => Err(unreadable(&self.account)),
+            _ => Ok(answer),
+        }
     }
 
     /// Waits until a created session runs.

@@ -134,6 +134,11 @@ fn protected(
     if let Some(file) = env::choice_file().filter(|file| file.exists()) {
         add("the file of remembered choices", &file, false)?;
     }
+    let rented = env::rented_folder();
+    let is_used = devices.page.remote.remote.is_some();
+    if let Some(folder) = rented.filter(|folder| is_used || folder.exists()) {
+        add("the folder of rented browsers", &folder, false)?;
+    }
     let temporary = crate::session_dir::parent();
     add("the folder of temporary files (TMPDIR)", &temporary, true)?;
     add(

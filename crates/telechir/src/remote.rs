@@ -20,6 +20,9 @@ use crate::secrets::Secrets;
 /// How long a start may take to release what was left.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(20);
 
+/// How long an action may wait for the extension of the browser's time.
+const KEEP_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// Where the life of a rented browser is recorded.
 #[derive(Clone, Debug)]
 pub(crate) struct Recording {
@@ -188,7 +191,11 @@ impl BrowserService for RemoteBrowser {
 
     async fn after_action(&self) -> Option<String> {
         let before = self.session.time_left();
-        let notice = self.session.keep_time().await;
+        let keep = tokio::time::timeout(KEEP_TIMEOUT, self.session.keep_time());
+        let notice = keep.await.unwrap_or_else(|_| {
+            tracing::warn!("the rented browser's time could not be extended: no answer");
+            None
+        });
         let is_extended = before.zip(self.session.time_left());
         if is_extended.is_some_and(|(before, after)| after > before) {
             if let Some(entry) = self.lock().as_mut()

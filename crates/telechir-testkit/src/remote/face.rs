@@ -7,6 +7,9 @@ use serde_json::{Value, json};
 use super::http::Received;
 use super::{DoubleSession, KEY, LIVE_VIEW_SECRET, Verb};
 
+/// When every session was created.
+const CREATED_AT: &str = "2026-11-22T13:04:33Z";
+
 /// A service that a double plays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Face {
@@ -191,7 +194,7 @@ impl Face {
                 "metadata": session.creation["metadata"],
             }}),
             Self::AgentCore => json!({
-                "browserIdentifier": "aws.browser.v1", "sessionId": id,
+                "browserIdentifier": "aws.browser.v1", "sessionId": id, "createdAt": CREATED_AT,
                 "status": state("READY", "TERMINATED"),
                 "streams": {
                     "automationStream": {
@@ -212,6 +215,8 @@ impl Face {
             }),
             Self::Hyperbrowser => json!({
                 "id": id, "status": state("active", "closed"), "token": ticket, "liveUrl": live_view,
+                "teamId": "team", "createdAt": CREATED_AT, "updatedAt": CREATED_AT,
+                "sessionUrl": live_view, "proxyDataConsumed": "0",
                 "wsEndpoint": format!("ws://{address}/?token={ticket}"),
             }),
         }
@@ -264,11 +269,12 @@ impl Face {
 fn is_signed(received: &Received) -> bool {
     let authorization = received.header("authorization").unwrap_or_default();
     let date = received.header("x-amz-date").unwrap_or_default();
-    let scope =
-        "/us-west-2/bedrock-agentcore/aws4_request, SignedHeaders=host;x-amz-date, Signature=";
+    let scope = "/us-west-2/bedrock-agentcore/aws4_request, SignedHeaders=";
     let day = date.get(..8).unwrap_or("none");
     let expected = format!("AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/{day}{scope}");
-    authorization
-        .strip_prefix(&expected)
-        .is_some_and(|signature| signature.len() == 64)
+    let rest = authorization.strip_prefix(&expected);
+    let signed = rest.and_then(|rest| rest.split_once(", Signature="));
+    signed.is_some_and(|(names, signature)| {
+        names.contains("host;x-amz-date") && signature.len() == 64
+    })
 }

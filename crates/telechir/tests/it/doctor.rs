@@ -11,7 +11,7 @@ use telechir_testkit::gate::{Component, require};
 
 use crate::telechir::Telechir;
 
-const CHECKS: [&str; 24] = [
+const CHECKS: [&str; 25] = [
     "user",
     "user-namespaces",
     "bubblewrap",
