@@ -76,8 +76,9 @@ async fn the_services_own_sdks_drive_the_doubles_and_send_the_same() {
         let double = RemoteDouble::start(face, None).await.expect("a double");
         let mark = Mark::unique();
         let arguments = [face.name(), &double.base(), KEY, mark.as_str()].map(str::to_owned);
-        let output =
-            tokio::task::spawn_blocking(move || python(&arguments.each_ref().map(String::as_str)));
+        let output = tokio::task::spawn_blocking(move || {
+            python(&arguments.each_ref().map(String::as_str)).output()
+        });
         let output = output.await.expect("a task").expect("Python runs");
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{face:?}: {stderr}");
