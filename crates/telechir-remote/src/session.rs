@@ -530,13 +530,11 @@ async fn find(
                 body: None,
             };
             let answer = account.send_again(&call, ids, None).await?;
-            let listed = match items {
+            let inner = match items {
                 "" => &answer,
-                items => match json_path::get(&answer, items) {
-                    Value::Null => &answer,
-                    listed => listed,
-                },
+                items => json_path::get(&answer, items),
             };
+            let listed = if inner.is_null() { &answer } else { inner };
             let listed = listed.as_array().into_iter().flatten();
             let ours = listed.filter(|item| {
                 json_path::text(item, member).as_deref() == Some(mark.as_str())

@@ -89,7 +89,11 @@ struct State {
     /// Addresses that were named and not yet used.
     tickets: Vec<(String, String)>,
     handshakes: usize,
+    is_clock_frozen: bool,
 }
+
+/// The time of a double whose clock is frozen, as headers have it, and its start in a signature.
+const FROZEN: (&str, &str) = ("Sun, 22 Nov 2026 13:04:33 GMT", "20261122T13");
 
 /// A running double; it ends, with all connections, when dropped.
 #[derive(Debug)]
@@ -147,6 +151,11 @@ impl RemoteDouble {
     /// The next request of this kind fails so.
     pub fn fail(&self, verb: Verb, fault: Fault) {
         self.lock().faults.push((verb, fault));
+    }
+
+    /// Its clock stands still, and signatures of another hour are refused.
+    pub fn freeze_clock(&self) {
+        self.lock().is_clock_frozen = true;
     }
 
     /// All sessions that were ever created.
@@ -223,6 +232,12 @@ impl Inner {
             Some(Fault::CutBefore) => return Ok(()),
             Some(Fault::CutAfter | Fault::StatusAfter(_) | Fault::Garbage | Fault::Silence)
             | None => {}
+        }
+        let signed_at = received.header("x-amz-date").unwrap_or_default();
+        if self.lock().is_clock_frozen && !signed_at.starts_with(FROZEN.1) {
+            let header = format!("Date: {}\r\n", FROZEN.0);
+            let body = "{\"message\":\"Signature expired\"}";
+            return respond(&mut client, 403, &header, body).await;
         }
         if verb == Some(Verb::Connect) {
             return self.connect(client, &received).await;

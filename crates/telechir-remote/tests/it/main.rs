@@ -61,10 +61,18 @@ async fn every_service_rents_reaches_and_releases() {
     assert_eq!(SERVICES.len(), Face::ALL.len());
     for face in Face::ALL {
         let double = double(face).await;
-        let session = open(&double, face).await.expect(face.name());
+        let session = open(&double, face)
+            .await
+            .unwrap_or_else(|error| panic!("{face:?}: {error}"));
         assert_eq!(double.running(), 1, "{face:?}");
-        let first = session.dial().await.expect(face.name());
-        let second = session.dial().await.expect(face.name());
+        let first = session
+            .dial()
+            .await
+            .unwrap_or_else(|error| panic!("{face:?}: {error}"));
+        let second = session
+            .dial()
+            .await
+            .unwrap_or_else(|error| panic!("{face:?}: {error}"));
         let is_signed = face == Face::AgentCore;
         assert_eq!(first.url == second.url, is_signed, "{face:?}: made afresh");
         assert_eq!(first.headers.len(), if is_signed { 2 } else { 0 });
@@ -72,7 +80,10 @@ async fn every_service_rents_reaches_and_releases() {
         for secret in [KEY, ADDRESS_SECRET, LIVE_VIEW_SECRET] {
             assert!(!shown.contains(secret), "{shown}");
         }
-        session.release().await.expect(face.name());
+        session
+            .release()
+            .await
+            .unwrap_or_else(|error| panic!("{face:?}: {error}"));
         assert_eq!(double.running(), 0, "{face:?}");
         let ended = session.dial().await.expect_err("it has ended");
         assert_eq!(ended.kind, RemoteErrorKind::Gone, "{face:?}: {ended}");
@@ -194,16 +205,13 @@ async fn what_a_killed_process_opened_is_found_by_its_mark() {
         drop(session.expect("a session"));
         double.create();
         let released = RemoteSession::release_marked(&account, &mark, None, Some(&creation)).await;
-        match face {
-            Face::Hyperbrowser => {
-                let error = released.expect_err("unknown").to_string();
-                assert!(error.contains("console"), "{error}");
-            }
-            _ => {
-                assert!(released.expect("an answer"), "{face:?}");
-                assert_eq!(double.running(), 1, "{face:?}: somebody else's runs on");
-            }
+        if face == Face::Hyperbrowser {
+            let error = released.expect_err("unknown").to_string();
+            assert!(error.contains("console"), "{error}");
+            continue;
         }
+        assert!(released.expect("an answer"), "{face:?}");
+        assert_eq!(double.running(), 1, "{face:?}: somebody else's runs on");
     }
 }
 
@@ -214,7 +222,7 @@ async fn a_session_is_attached_to_while_it_runs() {
         let id = double.create();
         let account = account(&double, face);
         let session = RemoteSession::attach(Arc::clone(&account), &id).await;
-        let session = session.expect(face.name());
+        let session = session.unwrap_or_else(|error| panic!("{face:?}: {error}"));
         assert!(!session.is_ours() && session.id() == id);
         session.dial().await.expect("an address");
         double.end(&id, "timeout");
@@ -283,6 +291,24 @@ async fn a_context_is_saved_before_the_release_unless_it_is_read_only() {
         assert_eq!(session.is_saved, is_saved);
         assert!(session.ended.is_some());
     }
+}
+
+#[tokio::test]
+async fn a_wrong_clock_is_set_by_the_services_own() {
+    let face = Face::AgentCore;
+    let double = double(face).await;
+    double.freeze_clock();
+    let session = open(&double, face).await.expect("a session");
+    assert_eq!(creations(&double), 2, "the first signature was refused");
+    let dial = session.dial().await.expect("an address");
+    let mut dates = dial.headers.iter().filter(|(name, _)| name == "x-amz-date");
+    let date = dates.next().map(|(_, value)| value.as_str());
+    assert!(
+        date.is_some_and(|date| date.starts_with("20261122T13")),
+        "{date:?}"
+    );
+    session.release().await.expect("a release");
+    assert_eq!(double.running(), 0);
 }
 
 #[tokio::test]

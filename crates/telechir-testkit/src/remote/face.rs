@@ -224,17 +224,19 @@ impl Face {
 
     /// A description without its envelope.
     pub(super) fn opened(self, mut description: Value) -> Value {
-        match self {
-            Self::BrowserEngine => description["data"].take(),
-            _ => description,
+        if self == Self::BrowserEngine {
+            return description["data"].take();
         }
+        description
     }
 
     pub(super) fn list(self, items: Vec<Value>) -> Value {
         match self {
             Self::Browserbase => Value::Array(items),
-            Self::Steel => json!({ "sessions": items }),
-            _ => json!({ "data": items }),
+            Self::Steel | Self::AgentCore | Self::Kernel | Self::Hyperbrowser => {
+                json!({ "sessions": items })
+            }
+            Self::BrowserEngine => json!({ "data": items }),
         }
     }
 

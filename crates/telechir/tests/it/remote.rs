@@ -14,7 +14,9 @@ use tokio::runtime::Runtime;
 
 use crate::attached::{ALLOW_ACTIONS, AttachedFixture};
 use crate::exec::{anthropic, member};
+use crate::mcp::{Client, MODERN};
 use crate::passwords::holding;
+use crate::runs::model::{Model, message, responses};
 use crate::telechir::Ran;
 
 /// A service, the Chromium behind it, and a telechir that uses it.
@@ -122,6 +124,67 @@ fn a_browser_of_every_service_is_rented_driven_and_released() {
         assert_eq!(remote.double.handshakes(), 1, "{face:?}");
         assert_eq!(remote.entries(), 0, "{face:?}");
     }
+}
+
+#[test]
+fn do_run_and_mcp_rent_and_release_as_exec_does() {
+    let remote = RemoteFixture::new(Face::Steel);
+    let (_policy, _) = remote.clicking("", &[]);
+    let policy = remote.fixture.telechir.folder().join("policy.toml");
+    let policy = format!("--policy={}", policy.display());
+    let browser = format!("--browser={}", remote.fixture.url);
+    let flags = [browser.as_str(), "--remote=steel", &policy];
+
+    let read = [&["do"], &flags[..], &["read"]].concat();
+    let read = Ran::of(&mut remote.command(&read), "");
+    assert!(read.stdout.contains("hello"), "{read:?}");
+    assert_eq!(remote.double.running(), 1);
+    Ran::of(&mut remote.command(&["do", "close"]), "");
+    assert_eq!(remote.double.running(), 0, "after `do`");
+
+    let model = Model::start(|request| match responses(request) {
+        0 => {
+            let call = member("t1", "browser", "get_page_text", json!({}));
+            let response = serde_json::from_str(&anthropic(&[call]));
+            (200, response.expect("JSON"))
+        }
+        _ => message("It says hello."),
+    });
+    let base_url = model.base_url();
+    let to_model = [
+        "--provider=anthropic",
+        "--model=claude-opus-5-5",
+        "--base-url",
+    ];
+    let run = [
+        &["run", "Read it."],
+        &flags[..],
+        &to_model[..],
+        &[&base_url],
+    ]
+    .concat();
+    let mut run = remote.command(&run);
+    let run = Ran::of(run.env("ANTHROPIC_API_KEY", "sk-ant-0123456789"), "");
+    assert_eq!(run.stdout, "It says hello.\n", "{run:?}");
+    let requests = Value::from(model.requests()).to_string();
+    assert!(requests.contains("hello"), "{requests}");
+    for secret in [KEY, ADDRESS_SECRET, LIVE_VIEW_SECRET] {
+        assert!(!requests.contains(secret), "the model was sent {secret}");
+    }
+    assert_eq!(remote.double.running(), 0, "after `run`");
+
+    let variables = remote.double.environment();
+    let variables: Vec<(&str, &str)> = variables
+        .iter()
+        .map(|(name, value)| (*name, value.as_str()))
+        .collect();
+    let mut client = Client::start_with(MODERN, &flags, &variables);
+    let page = client.call("execute_browser", &json!({ "action": "snapshot" }));
+    assert!(page.to_string().contains("hello"), "{page}");
+    assert_eq!(remote.double.running(), 1);
+    client.leave();
+    assert_eventually_blocking!(remote.double.running(), |running| *running == 0);
+    assert_eq!(remote.double.sessions().len(), 3);
 }
 
 #[test]

@@ -9,17 +9,17 @@ use std::thread;
 use serde_json::{Value, json};
 
 /// Status and body of a response.
-pub(super) type Reply = (u16, Value);
+pub(crate) type Reply = (u16, Value);
 
 /// A server of Anthropic's Messages API for one test.
-pub(super) struct Model {
+pub(crate) struct Model {
     address: SocketAddr,
     requests: Arc<Mutex<Vec<Value>>>,
 }
 
 impl Model {
     /// Starts a server that answers each request by `reply`.
-    pub(super) fn start(reply: impl Fn(&Value) -> Reply + Send + Sync + 'static) -> Self {
+    pub(crate) fn start(reply: impl Fn(&Value) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
         let requests = Arc::new(Mutex::new(Vec::new()));
@@ -37,12 +37,12 @@ impl Model {
         Self { address, requests }
     }
 
-    pub(super) fn base_url(&self) -> String {
+    pub(crate) fn base_url(&self) -> String {
         format!("http://{}", self.address)
     }
 
     /// The requests so far.
-    pub(super) fn requests(&self) -> Vec<Value> {
+    pub(crate) fn requests(&self) -> Vec<Value> {
         self.requests
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -86,7 +86,7 @@ fn serve(
 }
 
 /// The number of responses that a request repeats.
-pub(super) fn responses(request: &Value) -> usize {
+pub(crate) fn responses(request: &Value) -> usize {
     let messages = request["messages"].as_array().expect("messages");
     let own = messages
         .iter()
@@ -95,7 +95,7 @@ pub(super) fn responses(request: &Value) -> usize {
 }
 
 /// A response that ends the task.
-pub(super) fn message(text: &str) -> Reply {
+pub(crate) fn message(text: &str) -> Reply {
     response("end_turn", json!([{"type": "text", "text": text}]))
 }
 
