@@ -109,7 +109,7 @@ pub enum HttpError {
 /// A request to a service. Header values are treated as secret.
 #[derive(Clone)]
 pub struct HttpRequest {
-    /// The HTTP method.
+    /// Whether it reads, creates, changes or deletes.
     pub method: Method,
     /// Path and query, after the base URL.
     pub path: String,
@@ -135,7 +135,7 @@ pub struct HttpResponse {
     /// The HTTP status code.
     pub status: u16,
     headers: HeaderMap,
-    /// The complete body.
+    /// All bytes after the headers; empty if there are none.
     pub body: Bytes,
 }
 

@@ -10,9 +10,9 @@ use telechir_http::{
 };
 use url::Url;
 
-use crate::error::{RemoteError, RemoteErrorKind};
-use crate::service::{Auth, Call, Keys, Service};
-use crate::sigv4::{self, AwsKeys, Scope, Unsigned};
+use crate::error::{ServiceError, ServiceErrorKind};
+use crate::service::{Auth, CallTemplate, Keys, RemoteService};
+use crate::sigv4::{self, AwsKeys, SigningScope, Unsigned};
 
 /// As much of a refusal's text explains it.
 const MAX_QUOTED_CHARS: usize = 200;
@@ -45,17 +45,17 @@ impl Default for AccountLimits {
 }
 
 /// A service with the user's key. `Debug` shows neither the key nor the address.
-pub struct Account {
-    service: &'static Service,
+pub struct ServiceAccount {
+    service: &'static RemoteService,
     http: HttpClient,
-    key: Key,
+    key: AccountKey,
     region: String,
     limits: AccountLimits,
     /// Seconds by which the service's clock is ahead of ours.
     clock_offset: AtomicI64,
 }
 
-enum Key {
+enum AccountKey {
     Api(ApiKey),
     Aws(AwsKeys),
 }
@@ -63,30 +63,30 @@ enum Key {
 /// Why a request has no usable answer, and whether it may have been carried out.
 #[derive(Debug)]
 pub(crate) struct CallError {
-    pub(crate) error: RemoteError,
+    pub(crate) error: ServiceError,
     pub(crate) is_effect_unknown: bool,
 }
 
 /// The values of a request's placeholders.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Ids<'a> {
+pub(crate) struct RequestIds<'a> {
     pub(crate) id: &'a str,
     pub(crate) mark: &'a str,
     pub(crate) context: &'a str,
 }
 
-impl Account {
+impl ServiceAccount {
     /// An account at a service; `variable` reads the environment, `region` is the one asked for.
     ///
     /// # Errors
     /// If the key or the base URL is missing or cannot be used.
     pub fn new(
-        service: &'static Service,
+        service: &'static RemoteService,
         region: Option<&str>,
         limits: AccountLimits,
         variable: impl Fn(&str) -> Option<String>,
-    ) -> Result<Self, RemoteError> {
-        let wrong = |text: String| RemoteError::new(RemoteErrorKind::Configuration, text);
+    ) -> Result<Self, ServiceError> {
+        let wrong = |text: String| ServiceError::new(ServiceErrorKind::Configuration, text);
         let required = |name: &str| {
             variable(name).ok_or_else(|| {
                 wrong(format!(
@@ -104,8 +104,8 @@ impl Account {
             })
         };
         let key = match service.keys {
-            Keys::One(name) => Key::Api(checked(name)?),
-            Keys::Aws => Key::Aws(AwsKeys {
+            Keys::One(name) => AccountKey::Api(checked(name)?),
+            Keys::Aws => AccountKey::Aws(AwsKeys {
                 id: checked("AWS_ACCESS_KEY_ID")?.reveal().to_owned(),
                 secret: checked("AWS_SECRET_ACCESS_KEY")?.reveal().to_owned(),
                 token: variable("AWS_SESSION_TOKEN"),
@@ -146,8 +146,8 @@ impl Account {
         })
     }
 
-    /// The service.
-    pub fn service(&self) -> &'static Service {
+    /// The row of the table whose key this is.
+    pub fn service(&self) -> &'static RemoteService {
         self.service
     }
 
@@ -170,16 +170,16 @@ impl Account {
     /// The key of a service that takes it in an address.
     pub(crate) fn key_in_address(&self) -> &str {
         match &self.key {
-            Key::Api(key) => key.reveal(),
-            Key::Aws(_) => "",
+            AccountKey::Api(key) => key.reveal(),
+            AccountKey::Aws(_) => "",
         }
     }
 
     /// Sends a request once.
     pub(crate) async fn send(
         &self,
-        call: &Call,
-        ids: Ids<'_>,
+        call: &CallTemplate,
+        ids: RequestIds<'_>,
         body: Option<&Value>,
     ) -> Result<Value, CallError> {
         let mut answered = self.attempt(call, ids, body).await;
@@ -196,10 +196,10 @@ impl Account {
     /// Sends a request that may be sent again, as often as it can help.
     pub(crate) async fn send_again(
         &self,
-        call: &Call,
-        ids: Ids<'_>,
+        call: &CallTemplate,
+        ids: RequestIds<'_>,
         body: Option<&Value>,
-    ) -> Result<Value, RemoteError> {
+    ) -> Result<Value, ServiceError> {
         let mut pauses = PAUSES.into_iter();
         loop {
             let failed = match self.send(call, ids, body).await {
@@ -208,7 +208,7 @@ impl Account {
             };
             let is_worth_it = matches!(
                 failed.kind,
-                RemoteErrorKind::Unreachable | RemoteErrorKind::Quota
+                ServiceErrorKind::Unreachable | ServiceErrorKind::Quota
             );
             let wanted = failed.retry_after.unwrap_or_default();
             match pauses.next() {
@@ -222,8 +222,8 @@ impl Account {
 
     async fn attempt(
         &self,
-        call: &Call,
-        ids: Ids<'_>,
+        call: &CallTemplate,
+        ids: RequestIds<'_>,
         body: Option<&Value>,
     ) -> Result<HttpResponse, HttpError> {
         let (path, query) = expanded(call.path, ids);
@@ -238,7 +238,7 @@ impl Account {
         let separator = if query.is_empty() { "" } else { "?" };
         let target = format!("{path}{separator}{}", pairs.collect::<Vec<_>>().join("&"));
         let headers = match (&self.key, self.service.auth) {
-            (Key::Aws(keys), Auth::SigV4(name)) => {
+            (AccountKey::Aws(keys), Auth::SigV4(name)) => {
                 let full_path = format!("{}{path}", base_path(self.http.base()));
                 let unsigned = Unsigned {
                     method: call.method,
@@ -254,16 +254,16 @@ impl Account {
                     unsigned,
                 ))
             }
-            (Key::Api(key), Auth::Header(name)) => {
+            (AccountKey::Api(key), Auth::Header(name)) => {
                 vec![(name.to_owned(), key.reveal().to_owned())]
             }
-            (Key::Api(key), _) => {
+            (AccountKey::Api(key), _) => {
                 vec![(
                     "authorization".to_owned(),
                     format!("Bearer {}", key.reveal()),
                 )]
             }
-            (Key::Aws(_), Auth::Header(_) | Auth::Bearer) => Vec::new(),
+            (AccountKey::Aws(_), Auth::Header(_) | Auth::Bearer) => Vec::new(),
         };
         let request = HttpRequest {
             method: Method::from_bytes(call.method.as_bytes()).unwrap_or_default(),
@@ -276,7 +276,7 @@ impl Account {
 
     /// The headers that sign the handshake at this address.
     pub(crate) fn signed_handshake(&self, address: &Url) -> Vec<(String, String)> {
-        let (Key::Aws(keys), Auth::SigV4(name)) = (&self.key, self.service.auth) else {
+        let (AccountKey::Aws(keys), Auth::SigV4(name)) = (&self.key, self.service.auth) else {
             return Vec::new();
         };
         let host = address.host_str().unwrap_or_default();
@@ -297,9 +297,9 @@ impl Account {
         owned(sigv4::headers(keys, self.scope(name), &host, unsigned))
     }
 
-    fn scope(&self, service: &'static str) -> Scope<'_> {
+    fn scope(&self, service: &'static str) -> SigningScope<'_> {
         let offset = self.clock_offset.load(Ordering::Relaxed);
-        Scope {
+        SigningScope {
             region: &self.region,
             service,
             at: now_seconds().saturating_add_signed(offset),
@@ -309,7 +309,7 @@ impl Account {
     /// Takes over the service's clock if ours is so wrong that it refuses signatures; whether it
     /// did.
     fn adjust_clock(&self, response: &HttpResponse) -> bool {
-        let Key::Aws(_) = self.key else {
+        let AccountKey::Aws(_) = self.key else {
             return false;
         };
         let theirs = response.header("date").map(httpdate::parse_http_date);
@@ -333,7 +333,7 @@ impl Account {
         let name = self.service.title;
         let host = self.http.host();
         let unknown = |kind, text: String| CallError {
-            error: RemoteError::new(kind, text),
+            error: ServiceError::new(kind, text),
             is_effect_unknown: true,
         };
         let response = match answered {
@@ -341,7 +341,7 @@ impl Account {
             Err(error) => {
                 let (kind, text) = match &error {
                     HttpError::Timeout { limit, .. } => (
-                        RemoteErrorKind::Unreachable,
+                        ServiceErrorKind::Unreachable,
                         format!(
                             "{name} did not answer within {} s ({host})",
                             limit.as_secs_f64()
@@ -349,14 +349,14 @@ impl Account {
                     ),
                     // The place may have a token.
                     HttpError::Redirect { .. } => (
-                        RemoteErrorKind::Unreadable,
+                        ServiceErrorKind::Unreadable,
                         format!(
                             "{host} redirects, and redirects are not followed; check {}",
                             self.service.base_variable
                         ),
                     ),
                     HttpError::ResponseTooLarge { limit, .. } => (
-                        RemoteErrorKind::Unreadable,
+                        ServiceErrorKind::Unreadable,
                         format!("the answer of {name} is longer than {limit} bytes"),
                     ),
                     HttpError::Address { .. }
@@ -364,7 +364,7 @@ impl Account {
                     | HttpError::RequestTooLarge { .. }
                     | HttpError::Header { .. }
                     | HttpError::Connection { .. } => (
-                        RemoteErrorKind::Unreachable,
+                        ServiceErrorKind::Unreachable,
                         format!("{name} cannot be reached: failed to {error}"),
                     ),
                 };
@@ -378,7 +378,7 @@ impl Account {
             let parsed: Result<Value, _> = serde_json::from_slice(&response.body);
             return parsed.map_err(|_| {
                 unknown(
-                    RemoteErrorKind::Unreadable,
+                    ServiceErrorKind::Unreadable,
                     format!(
                         "the answer of {name} is not JSON; check {}",
                         self.service.base_variable
@@ -392,45 +392,45 @@ impl Account {
     fn refusal(&self, response: &HttpResponse) -> CallError {
         let name = self.service.title;
         let status = response.status;
-        let said = self.quoted(response);
+        let reason = self.quoted(response);
         let keys = self.service.required_variables().join(" and ");
         let (kind, text) = match status {
             401 | 403 => (
-                RemoteErrorKind::Unauthorized,
+                ServiceErrorKind::Unauthorized,
                 format!(
-                    "{name} refused the key in {keys} ({status}{said}); check it, and that it has not expired"
+                    "{name} refused the key in {keys} ({status}{reason}); check it, and that it has not expired"
                 ),
             ),
             402 => (
-                RemoteErrorKind::Quota,
-                format!("{name} refused because of the account's plan or balance (402{said})"),
+                ServiceErrorKind::Quota,
+                format!("{name} refused because of the account's plan or balance (402{reason})"),
             ),
             404 | 410 => (
-                RemoteErrorKind::Gone,
-                format!("{name} has no such session any more ({status}{said})"),
+                ServiceErrorKind::Gone,
+                format!("{name} has no such session any more ({status}{reason})"),
             ),
             409 => (
-                RemoteErrorKind::Busy,
+                ServiceErrorKind::Busy,
                 format!(
-                    "{name} says that something is in use (409{said}); a context can be used by one session at a time"
+                    "{name} says that something is in use (409{reason}); a context can be used by one session at a time"
                 ),
             ),
             429 => (
-                RemoteErrorKind::Quota,
+                ServiceErrorKind::Quota,
                 format!(
-                    "{name} refused because of a limit (429{said}); close other sessions or try again later"
+                    "{name} refused because of a limit (429{reason}); close other sessions or try again later"
                 ),
             ),
             408 | 500..=599 => (
-                RemoteErrorKind::Unreachable,
-                format!("{name} failed to answer ({status}{said})"),
+                ServiceErrorKind::Unreachable,
+                format!("{name} failed to answer ({status}{reason})"),
             ),
             _ => (
-                RemoteErrorKind::Invalid,
-                format!("{name} does not accept the request ({status}{said})"),
+                ServiceErrorKind::Invalid,
+                format!("{name} does not accept the request ({status}{reason})"),
             ),
         };
-        let mut error = RemoteError::new(kind, text);
+        let mut error = ServiceError::new(kind, text);
         let retry_after = response.header("retry-after");
         error.retry_after = retry_after
             .and_then(|seconds| seconds.trim().parse().ok())
@@ -451,18 +451,20 @@ impl Account {
             nested,
             &document["detail"],
         ];
-        let said = member.iter().find_map(|member| member.as_str());
+        let reason = member.iter().find_map(|member| member.as_str());
         let raw = String::from_utf8_lossy(&response.body);
-        let said = said.unwrap_or(&raw);
-        let said = match &self.key {
-            Key::Api(key) => said.replace(key.reveal(), "…"),
-            Key::Aws(keys) => {
+        let reason = reason.unwrap_or(&raw);
+        let reason = match &self.key {
+            AccountKey::Api(key) => reason.replace(key.reveal(), "…"),
+            AccountKey::Aws(keys) => {
                 let token = keys.token.iter().filter(|token| !token.is_empty());
                 let secrets = [&keys.id, &keys.secret].into_iter().chain(token);
-                secrets.fold(said.to_owned(), |said, secret| said.replace(secret, "…"))
+                secrets.fold(reason.to_owned(), |reason, secret| {
+                    reason.replace(secret, "…")
+                })
             }
         };
-        let words = said.split_whitespace();
+        let words = reason.split_whitespace();
         let words = words.map(|word| if word.contains("://") { "…" } else { word });
         let clean: String = words
             .collect::<Vec<_>>()
@@ -478,9 +480,9 @@ impl Account {
     }
 }
 
-impl fmt::Debug for Account {
+impl fmt::Debug for ServiceAccount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Account")
+        f.debug_struct("ServiceAccount")
             .field("service", &self.service.name)
             .finish_non_exhaustive()
     }
@@ -494,9 +496,9 @@ fn owned(headers: Vec<(&'static str, String)>) -> Vec<(String, String)> {
 }
 
 /// Path and query of a template.
-fn expanded(template: &str, ids: Ids<'_>) -> (String, Vec<(String, String)>) {
+fn expanded(template: &str, ids: RequestIds<'_>) -> (String, Vec<(String, String)>) {
     let (path, query) = template.split_once('?').unwrap_or((template, ""));
-    let encoded = Ids {
+    let encoded = RequestIds {
         id: &percent(ids.id),
         mark: &percent(ids.mark),
         context: &percent(ids.context),
@@ -506,13 +508,13 @@ fn expanded(template: &str, ids: Ids<'_>) -> (String, Vec<(String, String)>) {
     (filled(path, encoded), pairs.collect())
 }
 
-fn members_of(members: &[(&str, &str)], ids: Ids<'_>) -> Value {
+fn members_of(members: &[(&str, &str)], ids: RequestIds<'_>) -> Value {
     let members = members.iter();
     let filled = members.map(|(name, value)| ((*name).to_owned(), filled(value, ids).into()));
     Value::Object(filled.collect::<Map<_, _>>())
 }
 
-fn filled(template: &str, ids: Ids<'_>) -> String {
+fn filled(template: &str, ids: RequestIds<'_>) -> String {
     template
         .replace("{id}", ids.id)
         .replace("{mark}", ids.mark)

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// The kind of a service's refusal or failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RemoteErrorKind {
+pub enum ServiceErrorKind {
     /// The key or the configuration cannot be used as it is.
     Configuration,
     /// The service does not accept a member of the request.
@@ -27,16 +27,16 @@ pub enum RemoteErrorKind {
 /// neither a key nor an address of a session.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text}")]
-pub struct RemoteError {
+pub struct ServiceError {
     /// What kind of failure it is.
-    pub kind: RemoteErrorKind,
+    pub kind: ServiceErrorKind,
     /// When the service wants to be asked again.
     pub retry_after: Option<Duration>,
     text: String,
 }
 
-impl RemoteError {
-    pub(crate) fn new(kind: RemoteErrorKind, text: impl Into<String>) -> Self {
+impl ServiceError {
+    pub(crate) fn new(kind: ServiceErrorKind, text: impl Into<String>) -> Self {
         Self {
             kind,
             retry_after: None,

@@ -10,7 +10,7 @@ use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::mark::Mark;
+use crate::mark::RentalMark;
 
 /// A creation that was asked for may still take effect for so long.
 const IN_FLIGHT: Duration = Duration::from_secs(120);
@@ -21,7 +21,7 @@ pub enum LedgerError {
     /// The folder or a file in it cannot be used.
     #[error("record what is rented in {}: {source}", folder.display())]
     Io {
-        /// The folder.
+        /// Where the entries are, a file each.
         folder: PathBuf,
         /// The error of the system.
         #[source]
@@ -33,9 +33,9 @@ pub enum LedgerError {
          close one, see `telechir sessions list`"
     )]
     Full {
-        /// Rented sessions.
+        /// How many the user rents now.
         rented: usize,
-        /// The maximum.
+        /// How many the user may rent at a time.
         limit: usize,
     },
 }
@@ -51,14 +51,14 @@ pub struct RentedRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub region: Option<String>,
     /// The id that we gave it.
-    pub mark: Mark,
+    pub mark: RentalMark,
     /// The service's id; none until it answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// The request that creates it.
     pub creation: Value,
     /// When it was asked for, in seconds since 1970.
-    pub asked_at: u64,
+    pub requested_at: u64,
     /// Its time in seconds.
     pub timeout_seconds: u64,
     /// Who uses it, such as `session work`.
@@ -68,18 +68,18 @@ pub struct RentedRecord {
 impl RentedRecord {
     /// Whether a creation without an answer may still take effect.
     pub fn is_in_flight(&self) -> bool {
-        self.id.is_none() && now() < self.asked_at.saturating_add(IN_FLIGHT.as_secs())
+        self.id.is_none() && now() < self.requested_at.saturating_add(IN_FLIGHT.as_secs())
     }
 
     /// Whether the service has certainly ended it by itself, if its time is never extended.
     pub fn is_over(&self) -> bool {
-        let end = self.asked_at.saturating_add(self.timeout_seconds);
+        let end = self.requested_at.saturating_add(self.timeout_seconds);
         now() > end.saturating_add(IN_FLIGHT.as_secs())
     }
 
     /// The seconds until its time is over.
     pub fn seconds_left(&self) -> u64 {
-        let end = self.asked_at.saturating_add(self.timeout_seconds);
+        let end = self.requested_at.saturating_add(self.timeout_seconds);
         end.saturating_sub(now())
     }
 }
@@ -219,7 +219,7 @@ impl Ledger {
 }
 
 impl RentedEntry {
-    /// What is recorded.
+    /// What a later process needs to release the session.
     pub fn record(&self) -> &RentedRecord {
         &self.record
     }
@@ -238,7 +238,7 @@ impl RentedEntry {
     /// # Errors
     /// If the file cannot be written.
     pub fn extended(&mut self) -> Result<(), LedgerError> {
-        self.record.asked_at = now();
+        self.record.requested_at = now();
         self.saved()
     }
 
@@ -304,10 +304,10 @@ mod tests {
             service: "steel".to_owned(),
             base: "https://api.steel.dev".to_owned(),
             region: None,
-            mark: Mark::unique(),
+            mark: RentalMark::unique(),
             id: None,
             creation: Value::Null,
-            asked_at: now(),
+            requested_at: now(),
             timeout_seconds: 900,
             owner: "a test".to_owned(),
         }

@@ -1,7 +1,7 @@
 //! Browsers that run at a service: rented, reached, extended and released by the service's own API.
 //!
-//! A [`Service`] is a row of a table: its paths, headers and member names are data, and so is what
-//! it can do. An [`Account`] is a service with the user's key. A [`RemoteSession`] says how its
+//! A [`RemoteService`] is a row of a table: its paths, headers and member names are data, and so is what
+//! it can do. An [`ServiceAccount`] is a service with the user's key. A [`RemoteSession`] says how its
 //! browser is reached, anew for every connection. The [`Ledger`] remembers on disk what was rented,
 //! so that a process that is killed leaves nothing running that nobody releases.
 //!
@@ -18,11 +18,11 @@ mod services;
 mod session;
 mod sigv4;
 
-pub use account::{Account, AccountLimits};
-pub use error::{RemoteError, RemoteErrorKind};
+pub use account::{AccountLimits, ServiceAccount};
+pub use error::{ServiceError, ServiceErrorKind};
 pub use ledger::{Ledger, LedgerError, RentedEntry, RentedRecord};
-pub use mark::Mark;
-pub use plan::{Context, ContextUse, Plan, Proxy, Unsupported};
-pub use service::Service;
+pub use mark::RentalMark;
+pub use plan::{ContextUse, Proxy, RentalPlan, StoredContext, Unsupported};
+pub use service::RemoteService;
 pub use services::SERVICES;
 pub use session::{Dial, RemoteSession};

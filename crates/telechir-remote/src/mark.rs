@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 /// creation was never answered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Mark(String);
+pub struct RentalMark(String);
 
-impl Mark {
+impl RentalMark {
     /// A new id, version 4 of RFC 9562.
     pub fn unique() -> Self {
         let mut bytes = [0_u8; 16];
@@ -44,7 +44,7 @@ impl Mark {
     }
 }
 
-impl Display for Mark {
+impl Display for RentalMark {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -56,10 +56,10 @@ mod tests {
 
     #[test]
     fn every_mark_is_another_uuid() {
-        let (one, two) = (Mark::unique(), Mark::unique());
+        let (one, two) = (RentalMark::unique(), RentalMark::unique());
         assert_ne!(one, two);
         assert!(one.is_valid() && one.as_str().len() == 36, "{one}");
         assert_eq!(one.as_str().as_bytes()[14], b'4');
-        assert!(!Mark("../x".to_owned()).is_valid());
+        assert!(!RentalMark("../x".to_owned()).is_valid());
     }
 }

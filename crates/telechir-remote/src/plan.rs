@@ -8,12 +8,12 @@ use serde_json::{Map, Value};
 use telechir_protocol::Size;
 
 use crate::json_path;
-use crate::mark::Mark;
-use crate::service::{Service, Source, TimeUnit};
+use crate::mark::RentalMark;
+use crate::service::{MemberSource, RemoteService, TimeUnit};
 
 /// What a rented browser should be like.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct RentalPlan {
     /// The size of its pages in pixels.
     pub size: Size,
     /// How long it may run; where the service has no such limit, how long it may be idle.
@@ -23,15 +23,15 @@ pub struct Plan {
     /// The service's proxy, through which its pages load.
     pub proxy: Option<Proxy>,
     /// Stored data of pages that outlives the session.
-    pub context: Option<Context>,
+    pub context: Option<StoredContext>,
     /// Labels by which the user finds the session at the service.
     pub labels: BTreeMap<String, String>,
 }
 
-/// The service's proxy.
+/// Where the service's proxy is, through which pages load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Proxy {
-    /// Anywhere.
+    /// Wherever the service chooses.
     Anywhere,
     /// In this country, as two capital letters of ISO 3166.
     Country(String),
@@ -39,8 +39,8 @@ pub enum Proxy {
 
 /// Stored data of pages at the service: its context or profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Context {
-    /// The service's id.
+pub struct StoredContext {
+    /// By which the service knows it.
     pub id: String,
     /// Whether changes are kept.
     pub use_: ContextUse,
@@ -52,7 +52,7 @@ pub enum ContextUse {
     /// They are saved when the session ends.
     #[default]
     Persist,
-    /// They are dropped.
+    /// They are dropped when the session ends.
     ReadOnly,
 }
 
@@ -71,13 +71,13 @@ impl fmt::Display for Unsupported {
     }
 }
 
-impl Service {
+impl RemoteService {
     /// What of a plan this service cannot honour; known before anything is opened.
-    pub fn unsupported(&self, plan: &Plan) -> Vec<Unsupported> {
-        let has = |source: Source| self.members.iter().any(|(known, _)| *known == source);
+    pub fn unsupported(&self, plan: &RentalPlan) -> Vec<Unsupported> {
+        let has = |source: MemberSource| self.members.iter().any(|(known, _)| *known == source);
         let mut found = Vec::new();
-        let mut lacks = |is_asked: bool, can: bool, option, reason: String| {
-            if is_asked && !can {
+        let mut lacks = |is_wanted: bool, can: bool, option, reason: String| {
+            if is_wanted && !can {
                 found.push(Unsupported { option, reason });
             }
         };
@@ -92,12 +92,12 @@ impl Service {
         );
         lacks(
             plan.region.is_some(),
-            has(Source::Region) || self.has_region_in_base(),
+            has(MemberSource::Region) || self.has_region_in_base(),
             "remote-region",
             format!("{name} has no choice of regions"),
         );
         let country = matches!(plan.proxy, Some(Proxy::Country(_)));
-        let can_proxy = has(Source::ProxyAnywhere) || has(Source::ProxyOn);
+        let can_proxy = has(MemberSource::ProxyAnywhere) || has(MemberSource::ProxyOn);
         lacks(
             plan.proxy.is_some(),
             can_proxy,
@@ -106,30 +106,30 @@ impl Service {
         );
         lacks(
             country && can_proxy,
-            has(Source::Country),
+            has(MemberSource::Country),
             "remote-proxy",
             format!("{name} has no choice of countries"),
         );
         lacks(
             plan.context.is_some(),
-            has(Source::Context),
+            has(MemberSource::Context),
             "remote-context",
             format!("{name} stores no data of pages"),
         );
-        let persists = |kept| {
+        let persists = |use_| {
             plan.context
                 .as_ref()
-                .is_some_and(|context| context.use_ == kept)
+                .is_some_and(|context| context.use_ == use_)
         };
         lacks(
             persists(ContextUse::Persist),
-            has(Source::Persist) || self.save.is_some(),
+            has(MemberSource::Persist) || self.save.is_some(),
             "remote-context",
             format!("{name} cannot save the data; add ,read-only"),
         );
         lacks(
             !plan.labels.is_empty(),
-            has(Source::Labels),
+            has(MemberSource::Labels),
             "remote-label",
             format!("{name} has no labels"),
         );
@@ -137,13 +137,13 @@ impl Service {
     }
 
     /// The request that creates a session.
-    pub(crate) fn creation(&self, plan: &Plan, mark: &Mark) -> Value {
+    pub(crate) fn creation(&self, plan: &RentalPlan, mark: &RentalMark) -> Value {
         let mut body = Value::Object(Map::new());
         for (source, path) in self.members {
             if let Some(value) = source.value(plan, mark) {
                 match (source, json_path::get(&body, path)) {
                     // Beside the mark, which is a label, too, and is not replaced.
-                    (Source::Labels, Value::Object(known)) => {
+                    (MemberSource::Labels, Value::Object(known)) => {
                         let mut all = value.as_object().cloned().unwrap_or_default();
                         all.extend(known.clone());
                         json_path::set(&mut body, path, Value::Object(all));
@@ -156,9 +156,9 @@ impl Service {
     }
 }
 
-impl Source {
+impl MemberSource {
     /// The value for this plan; none if the member is left out.
-    fn value(&self, plan: &Plan, mark: &Mark) -> Option<Value> {
+    fn value(&self, plan: &RentalPlan, mark: &RentalMark) -> Option<Value> {
         let country = match &plan.proxy {
             Some(Proxy::Country(country)) => Some(country),
             Some(Proxy::Anywhere) | None => None,
@@ -211,8 +211,8 @@ mod tests {
     use super::*;
     use crate::SERVICES;
 
-    fn plan() -> Plan {
-        Plan {
+    fn plan() -> RentalPlan {
+        RentalPlan {
             size: Size::new(1280, 800),
             timeout: Duration::from_secs(900),
             region: None,
@@ -222,11 +222,11 @@ mod tests {
         }
     }
 
-    fn full() -> Plan {
-        Plan {
+    fn full() -> RentalPlan {
+        RentalPlan {
             region: Some("us-west-2".to_owned()),
             proxy: Some(Proxy::Country("DE".to_owned())),
-            context: Some(Context {
+            context: Some(StoredContext {
                 id: "ctx".to_owned(),
                 use_: ContextUse::Persist,
             }),
@@ -235,9 +235,9 @@ mod tests {
         }
     }
 
-    fn creation(service: &str, plan: &Plan) -> Value {
-        let service = Service::named(service).expect("a service");
-        let mark: Mark = serde_json::from_value("m-1".into()).expect("a mark");
+    fn creation(service: &str, plan: &RentalPlan) -> Value {
+        let service = RemoteService::named(service).expect("a service");
+        let mark: RentalMark = serde_json::from_value("m-1".into()).expect("a mark");
         service.creation(plan, &mark)
     }
 
@@ -304,7 +304,7 @@ mod tests {
             creation("steel", &plan()),
             json!({"sessionId": "m-1", "dimensions": viewport, "timeout": 900_000})
         );
-        let anywhere = Plan {
+        let anywhere = RentalPlan {
             proxy: Some(Proxy::Anywhere),
             ..plan()
         };
@@ -315,7 +315,7 @@ mod tests {
     #[test]
     fn what_a_service_cannot_do_is_known_beforehand() {
         let lacking = |service: &str| {
-            let service = Service::named(service).expect("a service");
+            let service = RemoteService::named(service).expect("a service");
             let found = service.unsupported(&full()).into_iter();
             found.map(|found| found.option).collect::<Vec<_>>()
         };
@@ -327,7 +327,7 @@ mod tests {
         assert_eq!(lacking("hyperbrowser"), ["remote-label"]);
         for service in &SERVICES {
             assert_eq!(service.unsupported(&plan()), [], "{}", service.name);
-            let endless = Plan {
+            let endless = RentalPlan {
                 timeout: Duration::from_secs(u64::MAX),
                 ..plan()
             };

@@ -2,8 +2,8 @@
 
 /// A service that rents browsers.
 #[derive(Debug)]
-pub struct Service {
-    /// Value of `--remote`.
+pub struct RemoteService {
+    /// The service as the flag `--remote` names it.
     pub name: &'static str,
     /// Its name for people.
     pub title: &'static str,
@@ -14,23 +14,23 @@ pub struct Service {
     /// Its base URL; `{region}` stands for a region.
     pub(crate) base: &'static str,
     pub(crate) auth: Auth,
-    pub(crate) create: Call,
+    pub(crate) create: CallTemplate,
     /// The members of the request that creates a session, each with its path.
-    pub(crate) members: &'static [(Source, &'static str)],
-    pub(crate) describe: Call,
-    pub(crate) release: Call,
+    pub(crate) members: &'static [(MemberSource, &'static str)],
+    pub(crate) describe: CallTemplate,
+    pub(crate) release: CallTemplate,
     pub(crate) extend: Option<Extend>,
     /// Saves the context before the release, where the service does not do so itself.
-    pub(crate) save: Option<Call>,
+    pub(crate) save: Option<CallTemplate>,
     pub(crate) find: Find,
-    pub(crate) answer: Answer,
+    pub(crate) answer: AnswerTable,
     pub(crate) dial: DialTable,
     pub(crate) clock: Clock,
     /// The least and the longest timeout in seconds.
     pub(crate) timeout_range: (u64, u64),
 }
 
-impl Service {
+impl RemoteService {
     /// The service with this name.
     pub fn named(name: &str) -> Option<&'static Self> {
         crate::SERVICES.iter().find(|service| service.name == name)
@@ -86,7 +86,7 @@ pub(crate) enum Auth {
 
 /// A request. `{id}` is the session's id, `{mark}` our own, `{context}` that of the stored data.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Call {
+pub(crate) struct CallTemplate {
     pub(crate) method: &'static str,
     pub(crate) path: &'static str,
     /// The members of its body, with the same placeholders; none for a request without a body.
@@ -95,7 +95,7 @@ pub(crate) struct Call {
 
 /// Where the value of a member comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Source {
+pub(crate) enum MemberSource {
     Width,
     Height,
     Timeout(TimeUnit),
@@ -154,7 +154,7 @@ pub(crate) enum Find {
 
 /// The members of an answer that describe a session.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Answer {
+pub(crate) struct AnswerTable {
     /// The member that may have the session in it.
     pub(crate) envelope: Option<&'static str>,
     pub(crate) id: &'static str,

@@ -1,11 +1,12 @@
 //! The table of services.
 
 use crate::service::{
-    Answer, Auth, Call, Clock, DialTable, DialValue, Extend, Find, Keys, Service, Source, TimeUnit,
+    AnswerTable, Auth, CallTemplate, Clock, DialTable, DialValue, Extend, Find, Keys, MemberSource,
+    RemoteService, TimeUnit,
 };
 
 /// All services, in the order of help texts.
-pub const SERVICES: [Service; 6] = [
+pub const SERVICES: [RemoteService; 6] = [
     STEEL,
     BROWSERBASE,
     BROWSER_ENGINE,
@@ -14,7 +15,7 @@ pub const SERVICES: [Service; 6] = [
     HYPERBROWSER,
 ];
 
-const STEEL: Service = Service {
+const STEEL: RemoteService = RemoteService {
     name: "steel",
     title: "Steel",
     keys: Keys::One("STEEL_API_KEY"),
@@ -23,18 +24,18 @@ const STEEL: Service = Service {
     auth: Auth::Header("steel-api-key"),
     create: post("/v1/sessions"),
     members: &[
-        (Source::Mark, "sessionId"),
-        (Source::Width, "dimensions.width"),
-        (Source::Height, "dimensions.height"),
-        (Source::Timeout(TimeUnit::Milliseconds), "timeout"),
-        (Source::Region, "region"),
-        (Source::ProxyAnywhere, "useProxy"),
-        (Source::Country, "useProxy.geolocation.country"),
-        (Source::Context, "profileId"),
-        (Source::Persist, "persistProfile"),
+        (MemberSource::Mark, "sessionId"),
+        (MemberSource::Width, "dimensions.width"),
+        (MemberSource::Height, "dimensions.height"),
+        (MemberSource::Timeout(TimeUnit::Milliseconds), "timeout"),
+        (MemberSource::Region, "region"),
+        (MemberSource::ProxyAnywhere, "useProxy"),
+        (MemberSource::Country, "useProxy.geolocation.country"),
+        (MemberSource::Context, "profileId"),
+        (MemberSource::Persist, "persistProfile"),
     ],
     describe: get("/v1/sessions/{id}"),
-    release: Call {
+    release: CallTemplate {
         method: "POST",
         path: "/v1/sessions/{id}/release",
         body: Some(&[]),
@@ -42,7 +43,7 @@ const STEEL: Service = Service {
     extend: None,
     save: None,
     find: Find::ByMark,
-    answer: Answer {
+    answer: AnswerTable {
         envelope: None,
         id: "id",
         state: Some("status"),
@@ -59,7 +60,7 @@ const STEEL: Service = Service {
     timeout_range: (1, 86_400),
 };
 
-const BROWSERBASE: Service = Service {
+const BROWSERBASE: RemoteService = RemoteService {
     name: "browserbase",
     title: "Browserbase",
     keys: Keys::One("BROWSERBASE_API_KEY"),
@@ -68,24 +69,24 @@ const BROWSERBASE: Service = Service {
     auth: Auth::Header("x-bb-api-key"),
     create: post("/v1/sessions"),
     members: &[
-        (Source::Mark, "userMetadata.telechir"),
-        (Source::Labels, "userMetadata"),
-        (Source::Width, "browserSettings.viewport.width"),
-        (Source::Height, "browserSettings.viewport.height"),
-        (Source::Context, "browserSettings.context.id"),
-        (Source::Persist, "browserSettings.context.persist"),
+        (MemberSource::Mark, "userMetadata.telechir"),
+        (MemberSource::Labels, "userMetadata"),
+        (MemberSource::Width, "browserSettings.viewport.width"),
+        (MemberSource::Height, "browserSettings.viewport.height"),
+        (MemberSource::Context, "browserSettings.context.id"),
+        (MemberSource::Persist, "browserSettings.context.persist"),
         // Its own default is true.
-        (Source::Flag(false), "browserSettings.solveCaptchas"),
+        (MemberSource::Flag(false), "browserSettings.solveCaptchas"),
         // Without it a session ends with its first connection.
-        (Source::Flag(true), "keepAlive"),
-        (Source::Timeout(TimeUnit::Seconds), "timeout"),
-        (Source::Region, "region"),
-        (Source::ProxyAnywhere, "proxies"),
-        (Source::IfCountry("browserbase"), "proxies.0.type"),
-        (Source::Country, "proxies.0.geolocation.country"),
+        (MemberSource::Flag(true), "keepAlive"),
+        (MemberSource::Timeout(TimeUnit::Seconds), "timeout"),
+        (MemberSource::Region, "region"),
+        (MemberSource::ProxyAnywhere, "proxies"),
+        (MemberSource::IfCountry("browserbase"), "proxies.0.type"),
+        (MemberSource::Country, "proxies.0.geolocation.country"),
     ],
     describe: get("/v1/sessions/{id}"),
-    release: Call {
+    release: CallTemplate {
         method: "POST",
         path: "/v1/sessions/{id}",
         body: Some(&[("status", "REQUEST_RELEASE")]),
@@ -97,7 +98,7 @@ const BROWSERBASE: Service = Service {
         items: "",
         mark: "userMetadata.telechir",
     },
-    answer: Answer {
+    answer: AnswerTable {
         envelope: None,
         id: "id",
         state: Some("status"),
@@ -114,7 +115,7 @@ const BROWSERBASE: Service = Service {
     timeout_range: (60, 21_600),
 };
 
-const BROWSER_ENGINE: Service = Service {
+const BROWSER_ENGINE: RemoteService = RemoteService {
     name: "browser-engine",
     title: "Browser Engine",
     keys: Keys::One("BROWSER_ENGINE_API_KEY"),
@@ -123,20 +124,20 @@ const BROWSER_ENGINE: Service = Service {
     auth: Auth::Header("x-api-key"),
     create: post("/sessions"),
     members: &[
-        (Source::Mark, "metadata.telechir"),
-        (Source::Labels, "metadata"),
-        (Source::Width, "viewport.width"),
-        (Source::Height, "viewport.height"),
-        (Source::Text("about:blank"), "initial_url"),
-        (Source::Timeout(TimeUnit::Seconds), "timeout"),
-        (Source::ProxyOn, "proxy.enabled"),
-        (Source::Country, "proxy.country"),
-        (Source::Context, "context.id"),
-        (Source::Persist, "context.persist"),
+        (MemberSource::Mark, "metadata.telechir"),
+        (MemberSource::Labels, "metadata"),
+        (MemberSource::Width, "viewport.width"),
+        (MemberSource::Height, "viewport.height"),
+        (MemberSource::Text("about:blank"), "initial_url"),
+        (MemberSource::Timeout(TimeUnit::Seconds), "timeout"),
+        (MemberSource::ProxyOn, "proxy.enabled"),
+        (MemberSource::Country, "proxy.country"),
+        (MemberSource::Context, "context.id"),
+        (MemberSource::Persist, "context.persist"),
     ],
     describe: get("/sessions/{id}"),
     // An update of the state would leave the context locked.
-    release: Call {
+    release: CallTemplate {
         method: "DELETE",
         path: "/sessions/{id}",
         body: None,
@@ -153,7 +154,7 @@ const BROWSER_ENGINE: Service = Service {
         items: "data",
         mark: "metadata.telechir",
     },
-    answer: Answer {
+    answer: AnswerTable {
         envelope: Some("data"),
         id: "id",
         state: Some("status"),
@@ -171,34 +172,40 @@ const BROWSER_ENGINE: Service = Service {
     timeout_range: (1, 86_400),
 };
 
-const AGENTCORE: Service = Service {
+const AGENTCORE: RemoteService = RemoteService {
     name: "agentcore",
     title: "Amazon Bedrock AgentCore Browser",
     keys: Keys::Aws,
     base_variable: "BEDROCK_AGENTCORE_DP_ENDPOINT",
     base: "https://bedrock-agentcore.{region}.amazonaws.com",
     auth: Auth::SigV4("bedrock-agentcore"),
-    create: Call {
+    create: CallTemplate {
         method: "PUT",
         path: "/browsers/aws.browser.v1/sessions/start",
         body: Some(&[]),
     },
     members: &[
-        (Source::Mark, "clientToken"),
-        (Source::Text("telechir"), "name"),
-        (Source::Timeout(TimeUnit::Seconds), "sessionTimeoutSeconds"),
-        (Source::Width, "viewPort.width"),
-        (Source::Height, "viewPort.height"),
-        (Source::Context, "profileConfiguration.profileIdentifier"),
+        (MemberSource::Mark, "clientToken"),
+        (MemberSource::Text("telechir"), "name"),
+        (
+            MemberSource::Timeout(TimeUnit::Seconds),
+            "sessionTimeoutSeconds",
+        ),
+        (MemberSource::Width, "viewPort.width"),
+        (MemberSource::Height, "viewPort.height"),
+        (
+            MemberSource::Context,
+            "profileConfiguration.profileIdentifier",
+        ),
     ],
     describe: get("/browsers/aws.browser.v1/sessions/get?sessionId={id}"),
-    release: Call {
+    release: CallTemplate {
         method: "PUT",
         path: "/browsers/aws.browser.v1/sessions/stop?sessionId={id}",
         body: Some(&[("clientToken", "stop-{mark}")]),
     },
     extend: None,
-    save: Some(Call {
+    save: Some(CallTemplate {
         method: "PUT",
         path: "/browser-profiles/{context}/save",
         body: Some(&[
@@ -208,7 +215,7 @@ const AGENTCORE: Service = Service {
         ]),
     }),
     find: Find::CreateAgain,
-    answer: Answer {
+    answer: AnswerTable {
         envelope: None,
         id: "sessionId",
         // The answer to a start has none; a description has.
@@ -226,7 +233,7 @@ const AGENTCORE: Service = Service {
     timeout_range: (1, 28_800),
 };
 
-const KERNEL: Service = Service {
+const KERNEL: RemoteService = RemoteService {
     name: "kernel",
     title: "Kernel",
     keys: Keys::One("KERNEL_API_KEY"),
@@ -235,17 +242,17 @@ const KERNEL: Service = Service {
     auth: Auth::Bearer,
     create: post("/browsers"),
     members: &[
-        (Source::Mark, "name"),
-        (Source::Labels, "tags"),
-        (Source::Width, "viewport.width"),
-        (Source::Height, "viewport.height"),
-        (Source::Timeout(TimeUnit::Seconds), "timeout_seconds"),
-        (Source::Region, "region"),
-        (Source::Context, "profile.id"),
-        (Source::Persist, "profile.save_changes"),
+        (MemberSource::Mark, "name"),
+        (MemberSource::Labels, "tags"),
+        (MemberSource::Width, "viewport.width"),
+        (MemberSource::Height, "viewport.height"),
+        (MemberSource::Timeout(TimeUnit::Seconds), "timeout_seconds"),
+        (MemberSource::Region, "region"),
+        (MemberSource::Context, "profile.id"),
+        (MemberSource::Persist, "profile.save_changes"),
     ],
     describe: get("/browsers/{id}"),
-    release: Call {
+    release: CallTemplate {
         method: "DELETE",
         path: "/browsers/{id}",
         body: None,
@@ -253,7 +260,7 @@ const KERNEL: Service = Service {
     extend: None,
     save: None,
     find: Find::ByMark,
-    answer: Answer {
+    answer: AnswerTable {
         envelope: None,
         id: "session_id",
         state: None,
@@ -270,7 +277,7 @@ const KERNEL: Service = Service {
     timeout_range: (10, 259_200),
 };
 
-const HYPERBROWSER: Service = Service {
+const HYPERBROWSER: RemoteService = RemoteService {
     name: "hyperbrowser",
     title: "Hyperbrowser",
     keys: Keys::One("HYPERBROWSER_API_KEY"),
@@ -279,17 +286,17 @@ const HYPERBROWSER: Service = Service {
     auth: Auth::Header("x-api-key"),
     create: post("/api/session"),
     members: &[
-        (Source::Width, "screen.width"),
-        (Source::Height, "screen.height"),
-        (Source::Timeout(TimeUnit::Minutes), "timeoutMinutes"),
-        (Source::Region, "region"),
-        (Source::ProxyOn, "useProxy"),
-        (Source::Country, "proxyCountry"),
-        (Source::Context, "profile.id"),
-        (Source::Persist, "profile.persistChanges"),
+        (MemberSource::Width, "screen.width"),
+        (MemberSource::Height, "screen.height"),
+        (MemberSource::Timeout(TimeUnit::Minutes), "timeoutMinutes"),
+        (MemberSource::Region, "region"),
+        (MemberSource::ProxyOn, "useProxy"),
+        (MemberSource::Country, "proxyCountry"),
+        (MemberSource::Context, "profile.id"),
+        (MemberSource::Persist, "profile.persistChanges"),
     ],
     describe: get("/api/session/{id}"),
-    release: Call {
+    release: CallTemplate {
         method: "PUT",
         path: "/api/session/{id}/stop",
         body: None,
@@ -303,7 +310,7 @@ const HYPERBROWSER: Service = Service {
     save: None,
     // Nothing of ours is in its list.
     find: Find::Impossible,
-    answer: Answer {
+    answer: AnswerTable {
         envelope: None,
         id: "id",
         state: Some("status"),
@@ -320,16 +327,16 @@ const HYPERBROWSER: Service = Service {
     timeout_range: (60, 86_400),
 };
 
-const fn get(path: &'static str) -> Call {
-    Call {
+const fn get(path: &'static str) -> CallTemplate {
+    CallTemplate {
         method: "GET",
         path,
         body: None,
     }
 }
 
-const fn post(path: &'static str) -> Call {
-    Call {
+const fn post(path: &'static str) -> CallTemplate {
+    CallTemplate {
         method: "POST",
         path,
         body: Some(&[]),

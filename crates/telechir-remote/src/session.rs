@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 use telechir_http::is_loopback;
 use url::Url;
 
-use crate::account::{Account, CallError, Ids};
-use crate::error::{RemoteError, RemoteErrorKind};
+use crate::account::{CallError, RequestIds, ServiceAccount};
+use crate::error::{ServiceError, ServiceErrorKind};
 use crate::json_path;
-use crate::mark::Mark;
-use crate::plan::{ContextUse, Plan};
-use crate::service::{Call, Clock, DialValue, Find};
+use crate::mark::RentalMark;
+use crate::plan::{ContextUse, RentalPlan};
+use crate::service::{CallTemplate, Clock, DialValue, Find};
 
 /// Requests to create one session: the second is made only when the first had no effect.
 const MAX_CREATIONS: u32 = 2;
@@ -27,7 +27,7 @@ const LAST_WARNING_AFTER: f64 = 0.95;
 /// How a browser is reached once. Both members are secret.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Dial {
-    /// The DevTools address.
+    /// Where CDP is spoken: `ws`, `wss`, or `http` for discovery.
     pub url: String,
     /// Headers of the handshake.
     pub headers: Vec<(String, String)>,
@@ -41,16 +41,16 @@ impl fmt::Debug for Dial {
 
 /// A session at a service. `Debug` shows neither its key nor its addresses.
 pub struct RemoteSession {
-    account: Arc<Account>,
+    account: Arc<ServiceAccount>,
     id: String,
-    mark: Option<Mark>,
+    mark: Option<RentalMark>,
     /// The stored data that is saved before the release.
     saves: Option<String>,
     timeout: Duration,
-    state: Mutex<SessionState>,
+    state: Mutex<RentalTime>,
 }
 
-struct SessionState {
+struct RentalTime {
     /// The answer that created it, until its first connection.
     fresh: Option<Value>,
     /// Since when its time runs, and how long it is.
@@ -83,10 +83,10 @@ impl RemoteSession {
     /// If the service refuses, or its answer cannot be had. Then a session of this mark may run;
     /// [`Self::release_marked`] ends it.
     pub async fn open(
-        account: Arc<Account>,
-        plan: &Plan,
-        mark: &Mark,
-    ) -> Result<Self, RemoteError> {
+        account: Arc<ServiceAccount>,
+        plan: &RentalPlan,
+        mark: &RentalMark,
+    ) -> Result<Self, ServiceError> {
         let service = account.service();
         let body = service.creation(plan, mark);
         let answer = create(&account, &body, mark).await?;
@@ -108,7 +108,7 @@ impl RemoteSession {
             mark: Some(mark.clone()),
             saves,
             timeout: plan.timeout,
-            state: Mutex::new(SessionState {
+            state: Mutex::new(RentalTime {
                 fresh: None,
                 started: Instant::now(),
                 total,
@@ -122,8 +122,8 @@ impl RemoteSession {
                 // What was created must not run on.
                 return match session.release().await {
                     Ok(()) => Err(error),
-                    Err(also) => Err(RemoteError::new(
-                        RemoteErrorKind::Unreachable,
+                    Err(also) => Err(ServiceError::new(
+                        ServiceErrorKind::Unreachable,
                         format!("{error}; and it could not be released: {also}"),
                     )),
                 };
@@ -136,14 +136,14 @@ impl RemoteSession {
     ///
     /// # Errors
     /// If the service does not have it, or it has ended.
-    pub async fn attach(account: Arc<Account>, id: &str) -> Result<Self, RemoteError> {
+    pub async fn attach(account: Arc<ServiceAccount>, id: &str) -> Result<Self, ServiceError> {
         let session = Self {
             account,
             id: id.to_owned(),
             mark: None,
             saves: None,
             timeout: Duration::ZERO,
-            state: Mutex::new(SessionState {
+            state: Mutex::new(RentalTime {
                 fresh: None,
                 started: Instant::now(),
                 total: None,
@@ -163,7 +163,7 @@ impl RemoteSession {
     }
 
     /// The account that has it.
-    pub fn account(&self) -> &Account {
+    pub fn account(&self) -> &ServiceAccount {
         &self.account
     }
 
@@ -182,8 +182,8 @@ impl RemoteSession {
     /// signatures age.
     ///
     /// # Errors
-    /// If the session has ended ([`RemoteErrorKind::Gone`]), or the service cannot be asked.
-    pub async fn dial(&self) -> Result<Dial, RemoteError> {
+    /// If the session has ended ([`ServiceErrorKind::Gone`]), or the service cannot be asked.
+    pub async fn dial(&self) -> Result<Dial, ServiceError> {
         let fresh = self.lock().fresh.take();
         let answer = match fresh {
             Some(answer) => answer,
@@ -233,13 +233,13 @@ impl RemoteSession {
     ///
     /// # Errors
     /// If the service cannot do so, or refuses.
-    pub async fn extend(&self) -> Result<(), RemoteError> {
+    pub async fn extend(&self) -> Result<(), ServiceError> {
         let service = self.account.service();
         let Some(extend) = service.extend else {
             let text = format!("{} cannot extend a session", service.title);
-            return Err(RemoteError::new(RemoteErrorKind::Invalid, text));
+            return Err(ServiceError::new(ServiceErrorKind::Invalid, text));
         };
-        let call = Call {
+        let call = CallTemplate {
             method: extend.method,
             path: extend.path,
             body: None,
@@ -258,7 +258,7 @@ impl RemoteSession {
     ///
     /// # Errors
     /// If the service cannot be asked or refuses; the session may run on.
-    pub async fn release(&self) -> Result<(), RemoteError> {
+    pub async fn release(&self) -> Result<(), ServiceError> {
         let service = self.account.service();
         let mut saved = Ok(());
         if let (Some(save), Some(_)) = (&service.save, &self.saves) {
@@ -280,17 +280,17 @@ impl RemoteSession {
     /// # Errors
     /// If the service cannot be asked, cannot find sessions, or refuses.
     pub async fn release_marked(
-        account: &Account,
-        mark: &Mark,
+        account: &ServiceAccount,
+        mark: &RentalMark,
         id: Option<&str>,
         creation: Option<&Value>,
-    ) -> Result<bool, RemoteError> {
+    ) -> Result<bool, ServiceError> {
         let ids = match id {
             Some(id) => vec![id.to_owned()],
             None => find(account, mark, creation).await?,
         };
         for id in &ids {
-            let ids = Ids {
+            let ids = RequestIds {
                 id,
                 mark: mark.as_str(),
                 context: "",
@@ -301,11 +301,11 @@ impl RemoteSession {
     }
 
     /// The request that creates a session, to be kept until it is released.
-    pub fn creation(account: &Account, plan: &Plan, mark: &Mark) -> Value {
+    pub fn creation(account: &ServiceAccount, plan: &RentalPlan, mark: &RentalMark) -> Value {
         account.service().creation(plan, mark)
     }
 
-    async fn describe(&self) -> Result<Value, RemoteError> {
+    async fn describe(&self) -> Result<Value, ServiceError> {
         let describe = &self.account.service().describe;
         let answer = self.account.send_again(describe, self.ids(), None).await?;
         let answer = opened(&self.account, answer);
@@ -316,10 +316,10 @@ impl RemoteSession {
     }
 
     /// Waits until a created session runs.
-    async fn started(&self, mut answer: Value) -> Result<Value, RemoteError> {
+    async fn started(&self, mut answer: Value) -> Result<Value, ServiceError> {
         let table = self.account.service().answer;
         let limit = self.account.limits().start;
-        let began = Instant::now();
+        let started_at = Instant::now();
         loop {
             let state = table
                 .state
@@ -330,13 +330,13 @@ impl RemoteSession {
             if !is_starting {
                 return self.alive(answer);
             }
-            if began.elapsed() > limit {
+            if started_at.elapsed() > limit {
                 let text = format!(
                     "{} did not start the session within {} s",
                     self.account.service().title,
                     limit.as_secs_f64()
                 );
-                return Err(RemoteError::new(RemoteErrorKind::Unreachable, text));
+                return Err(ServiceError::new(ServiceErrorKind::Unreachable, text));
             }
             tokio::time::sleep(START_POLL).await;
             answer = self.describe().await?;
@@ -344,7 +344,7 @@ impl RemoteSession {
     }
 
     /// The answer, unless it says that the session has ended.
-    fn alive(&self, answer: Value) -> Result<Value, RemoteError> {
+    fn alive(&self, answer: Value) -> Result<Value, ServiceError> {
         let service = self.account.service();
         let table = service.answer;
         let state = table
@@ -360,16 +360,16 @@ impl RemoteSession {
                     "the session at {} has ended ({state}{reason})",
                     service.title
                 );
-                Err(RemoteError::new(RemoteErrorKind::Gone, text))
+                Err(ServiceError::new(ServiceErrorKind::Gone, text))
             }
             _ => Ok(answer),
         }
     }
 
-    fn address(&self, answer: &Value) -> Result<Dial, RemoteError> {
+    fn address(&self, answer: &Value) -> Result<Dial, ServiceError> {
         let service = self.account.service();
         let table = service.dial;
-        let wrong = |text: String| RemoteError::new(RemoteErrorKind::Unreadable, text);
+        let wrong = |text: String| ServiceError::new(ServiceErrorKind::Unreadable, text);
         let title = service.title;
         let address = json_path::text(answer, table.address);
         let address = address.filter(|address| !address.is_empty());
@@ -410,25 +410,29 @@ impl RemoteSession {
         })
     }
 
-    fn ids(&self) -> Ids<'_> {
-        Ids {
+    fn ids(&self) -> RequestIds<'_> {
+        RequestIds {
             id: &self.id,
-            mark: self.mark.as_ref().map_or("", Mark::as_str),
+            mark: self.mark.as_ref().map_or("", RentalMark::as_str),
             context: self.saves.as_deref().unwrap_or_default(),
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, SessionState> {
+    fn lock(&self) -> MutexGuard<'_, RentalTime> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Creates a session and returns its description.
-async fn create(account: &Account, body: &Value, mark: &Mark) -> Result<Value, RemoteError> {
+async fn create(
+    account: &ServiceAccount,
+    body: &Value,
+    mark: &RentalMark,
+) -> Result<Value, ServiceError> {
     let call = &account.service().create;
-    let ids = Ids {
+    let ids = RequestIds {
         mark: mark.as_str(),
-        ..Ids::default()
+        ..RequestIds::default()
     };
     let mut creations = 0;
     loop {
@@ -447,7 +451,7 @@ async fn create(account: &Account, body: &Value, mark: &Mark) -> Result<Value, R
             Err(failed) => failed,
         };
         // The id is in use by the request before this one, of which no answer came.
-        let is_known_already = creations > 1 && failed.error.kind == RemoteErrorKind::Busy;
+        let is_known_already = creations > 1 && failed.error.kind == ServiceErrorKind::Busy;
         if !failed.is_effect_unknown && !is_known_already {
             return Err(failed.error);
         }
@@ -455,7 +459,7 @@ async fn create(account: &Account, body: &Value, mark: &Mark) -> Result<Value, R
             Ok(Some(found)) => return Ok(found),
             Ok(None) if creations < MAX_CREATIONS => {}
             Ok(None) => return Err(failed.error),
-            Err(also) if also.kind == RemoteErrorKind::Configuration => {
+            Err(also) if also.kind == ServiceErrorKind::Configuration => {
                 return Err(failed.error.with(&also.to_string()));
             }
             Err(_) => return Err(failed.error),
@@ -464,7 +468,10 @@ async fn create(account: &Account, body: &Value, mark: &Mark) -> Result<Value, R
 }
 
 /// The description of the session with this mark, if there is one.
-async fn look_up(account: &Account, mark: &Mark) -> Result<Option<Value>, RemoteError> {
+async fn look_up(
+    account: &ServiceAccount,
+    mark: &RentalMark,
+) -> Result<Option<Value>, ServiceError> {
     let service = account.service();
     let id = match service.find {
         // The request is simply made again.
@@ -477,7 +484,7 @@ async fn look_up(account: &Account, mark: &Mark) -> Result<Option<Value>, Remote
             }
         }
     };
-    let ids = Ids {
+    let ids = RequestIds {
         id: &id,
         mark: mark.as_str(),
         context: "",
@@ -488,12 +495,12 @@ async fn look_up(account: &Account, mark: &Mark) -> Result<Option<Value>, Remote
 
 /// The ids of the sessions with this mark that have not ended.
 async fn find(
-    account: &Account,
-    mark: &Mark,
+    account: &ServiceAccount,
+    mark: &RentalMark,
     creation: Option<&Value>,
-) -> Result<Vec<String>, RemoteError> {
+) -> Result<Vec<String>, ServiceError> {
     let service = account.service();
-    let ids = Ids {
+    let ids = RequestIds {
         id: mark.as_str(),
         mark: mark.as_str(),
         context: "",
@@ -506,7 +513,7 @@ async fn find(
                 let id = id_of(account, &answer).filter(|_| !is_over);
                 Ok(id.into_iter().collect())
             }
-            Err(error) if error.kind == RemoteErrorKind::Gone => Ok(Vec::new()),
+            Err(error) if error.kind == ServiceErrorKind::Gone => Ok(Vec::new()),
             Err(error) => Err(error),
         },
         Find::CreateAgain => {
@@ -524,7 +531,7 @@ async fn find(
             items,
             mark: member,
         } => {
-            let call = Call {
+            let call = CallTemplate {
                 method: "GET",
                 path,
                 body: None,
@@ -543,8 +550,8 @@ async fn find(
             let ids = ours.filter_map(|item| json_path::text(item, service.answer.id));
             Ok(ids.collect())
         }
-        Find::Impossible => Err(RemoteError::new(
-            RemoteErrorKind::Configuration,
+        Find::Impossible => Err(ServiceError::new(
+            ServiceErrorKind::Configuration,
             format!(
                 "{} cannot be asked which sessions are ours: one may run until its time is over; \
                  look in its console",
@@ -554,16 +561,16 @@ async fn find(
     }
 }
 
-async fn release(account: &Account, ids: Ids<'_>) -> Result<(), RemoteError> {
+async fn release(account: &ServiceAccount, ids: RequestIds<'_>) -> Result<(), ServiceError> {
     let release = &account.service().release;
     match account.send_again(release, ids, None).await {
         Ok(_) => Ok(()),
-        Err(error) if error.kind == RemoteErrorKind::Gone => Ok(()),
+        Err(error) if error.kind == ServiceErrorKind::Gone => Ok(()),
         Err(error) => Err(error),
     }
 }
 
-fn has_ended(account: &Account, answer: &Value) -> bool {
+fn has_ended(account: &ServiceAccount, answer: &Value) -> bool {
     let table = account.service().answer;
     let state = table.state.and_then(|state| json_path::text(answer, state));
     state.is_some_and(|state| {
@@ -572,22 +579,22 @@ fn has_ended(account: &Account, answer: &Value) -> bool {
 }
 
 /// The session in an answer.
-fn opened(account: &Account, mut answer: Value) -> Value {
+fn opened(account: &ServiceAccount, mut answer: Value) -> Value {
     match account.service().answer.envelope {
         Some(envelope) if answer[envelope].is_object() => answer[envelope].take(),
         _ => answer,
     }
 }
 
-fn id_of(account: &Account, answer: &Value) -> Option<String> {
+fn id_of(account: &ServiceAccount, answer: &Value) -> Option<String> {
     let id = json_path::text(answer, account.service().answer.id);
     id.filter(|id| !id.is_empty())
 }
 
-fn unreadable(account: &Account) -> RemoteError {
+fn unreadable(account: &ServiceAccount) -> ServiceError {
     let service = account.service();
-    RemoteError::new(
-        RemoteErrorKind::Unreadable,
+    ServiceError::new(
+        ServiceErrorKind::Unreadable,
         format!(
             "the answer of {} describes no session; check {}",
             service.title, service.base_variable

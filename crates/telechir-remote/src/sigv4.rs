@@ -27,14 +27,14 @@ pub(crate) struct Unsigned<'a> {
 
 /// For what a signature counts.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Scope<'a> {
+pub(crate) struct SigningScope<'a> {
     pub(crate) region: &'a str,
     pub(crate) service: &'a str,
     /// Seconds since 1970.
     pub(crate) at: u64,
 }
 
-impl Scope<'_> {
+impl SigningScope<'_> {
     /// `20261122T130358Z`.
     pub(crate) fn timestamp(self) -> String {
         let (days, seconds) = (self.at / 86_400, self.at % 86_400);
@@ -52,7 +52,7 @@ impl Scope<'_> {
 /// The headers that sign a request, `host` not among them.
 pub(crate) fn headers(
     keys: &AwsKeys,
-    scope: Scope<'_>,
+    scope: SigningScope<'_>,
     host: &str,
     mut request: Unsigned<'_>,
 ) -> Vec<(&'static str, String)> {
@@ -80,7 +80,7 @@ fn signed_names(request: &Unsigned<'_>) -> String {
 }
 
 /// The signature of a request, in hexadecimal digits.
-fn signature(keys: &AwsKeys, scope: Scope<'_>, mut request: Unsigned<'_>) -> String {
+fn signature(keys: &AwsKeys, scope: SigningScope<'_>, mut request: Unsigned<'_>) -> String {
     request.headers.sort_unstable();
     let headers = request.headers.iter();
     let headers: String = headers
@@ -176,7 +176,7 @@ mod tests {
     }
 
     /// 2026-11-22T13:04:33Z.
-    const SCOPE: Scope<'static> = Scope {
+    const SCOPE: SigningScope<'static> = SigningScope {
         region: "us-west-2",
         service: "bedrock-agentcore",
         at: 1_795_352_673,
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_time_is_written_as_aws_wants_it() {
-        let at = |at| Scope { at, ..SCOPE }.timestamp();
+        let at = |at| SigningScope { at, ..SCOPE }.timestamp();
         assert_eq!(SCOPE.timestamp(), "20261122T130433Z");
         assert_eq!(at(0), "19700101T000000Z");
         assert_eq!(at(951_782_400), "20000229T000000Z");

@@ -81,7 +81,7 @@ pub struct TurnIdentity {
 pub enum RemoteStep {
     /// It is about to be created; durable before the request.
     Requested,
-    /// It was created.
+    /// The service created it and answered.
     Opened,
     /// One that existed is used.
     Attached,
@@ -382,7 +382,7 @@ pub enum SessionEvent {
     },
     /// A browser at a service was rented, extended or released. Has no key and no address.
     RemoteBrowser {
-        /// What happened.
+        /// The point in its life that was reached.
         step: RemoteStep,
         /// Name of the service.
         service: String,

@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 pub use face::Face;
-use http::{Received, respond};
+use http::{ReceivedRequest, respond};
 
 /// The key that every double wants; part of no output of ours.
 pub const KEY: &str = "canary-key-7d21f0";
@@ -29,25 +29,25 @@ pub const LIVE_VIEW_SECRET: &str = "canary-live-0c44e8";
 /// What a request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
-    /// A new session.
+    /// To open a new session.
     Create,
     /// The state of one.
     Describe,
-    /// Those that run.
+    /// The sessions that run now.
     List,
     /// The end of one.
     Release,
-    /// More time.
+    /// More time for a session.
     Extend,
     /// To keep the data of pages.
     Save,
-    /// A DevTools connection.
+    /// A connection to the DevTools socket, or its discovery.
     Connect,
 }
 
 /// How a request fails.
 #[derive(Clone, Debug)]
-pub enum Fault {
+pub enum ServiceFault {
     /// This status and body, without an effect.
     Status(u16, String),
     /// As `Status`, with a `Retry-After` of so many seconds.
@@ -67,7 +67,7 @@ pub enum Fault {
 /// A session at a double.
 #[derive(Clone, Debug)]
 pub struct DoubleSession {
-    /// Its id.
+    /// By which requests and addresses name it.
     pub id: String,
     /// The request that created it.
     pub creation: Value,
@@ -82,9 +82,9 @@ pub struct DoubleSession {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct DoubleState {
     sessions: Vec<DoubleSession>,
-    faults: Vec<(Verb, Fault)>,
+    faults: Vec<(Verb, ServiceFault)>,
     requests: Vec<(Verb, String)>,
     /// Addresses that were named and not yet used.
     tickets: Vec<(String, String)>,
@@ -108,7 +108,7 @@ struct Inner {
     address: SocketAddr,
     /// The socket URL of the Chromium behind it.
     chromium: Option<String>,
-    state: Mutex<State>,
+    state: Mutex<DoubleState>,
     changes: watch::Sender<u64>,
 }
 
@@ -149,7 +149,7 @@ impl RemoteDouble {
     }
 
     /// The next request of this kind fails so.
-    pub fn fail(&self, verb: Verb, fault: Fault) {
+    pub fn fail(&self, verb: Verb, fault: ServiceFault) {
         self.lock().faults.push((verb, fault));
     }
 
@@ -163,7 +163,7 @@ impl RemoteDouble {
         self.lock().sessions.clone()
     }
 
-    /// Sessions that run.
+    /// How many sessions have not ended.
     pub fn running(&self) -> usize {
         let state = self.lock();
         state
@@ -198,7 +198,7 @@ impl RemoteDouble {
         self.inner.changes.send_modify(|change| *change += 1);
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, DoubleState> {
         self.inner.lock()
     }
 }
@@ -212,7 +212,7 @@ impl Drop for RemoteDouble {
 
 impl Inner {
     async fn serve(&self, mut client: TcpStream) -> io::Result<()> {
-        let received = Received::read(&mut client).await?;
+        let received = ReceivedRequest::read(&mut client).await?;
         let verb = self.face.verb(&received);
         let fault = {
             let mut state = self.lock();
@@ -222,15 +222,20 @@ impl Inner {
             found.map(|found| state.faults.remove(found).1)
         };
         match &fault {
-            Some(Fault::Status(status, body)) => {
+            Some(ServiceFault::Status(status, body)) => {
                 return respond(&mut client, *status, "", body).await;
             }
-            Some(Fault::Later(status, seconds)) => {
+            Some(ServiceFault::Later(status, seconds)) => {
                 let header = format!("Retry-After: {seconds}\r\n");
                 return respond(&mut client, *status, &header, "{\"message\":\"limit\"}").await;
             }
-            Some(Fault::CutBefore) => return Ok(()),
-            Some(Fault::CutAfter | Fault::StatusAfter(_) | Fault::Garbage | Fault::Silence)
+            Some(ServiceFault::CutBefore) => return Ok(()),
+            Some(
+                ServiceFault::CutAfter
+                | ServiceFault::StatusAfter(_)
+                | ServiceFault::Garbage
+                | ServiceFault::Silence,
+            )
             | None => {}
         }
         let signed_at = received.header("x-amz-date").unwrap_or_default();
@@ -244,10 +249,10 @@ impl Inner {
         }
         let (status, answer) = self.answer(verb, &received);
         match fault {
-            Some(Fault::CutAfter) => Ok(()),
-            Some(Fault::StatusAfter(status)) => respond(&mut client, status, "", "{}").await,
-            Some(Fault::Garbage) => respond(&mut client, 200, "", "<html>busy</html>").await,
-            Some(Fault::Silence) => {
+            Some(ServiceFault::CutAfter) => Ok(()),
+            Some(ServiceFault::StatusAfter(status)) => respond(&mut client, status, "", "{}").await,
+            Some(ServiceFault::Garbage) => respond(&mut client, 200, "", "<html>busy</html>").await,
+            Some(ServiceFault::Silence) => {
                 std::future::pending::<()>().await;
                 Ok(())
             }
@@ -255,7 +260,7 @@ impl Inner {
         }
     }
 
-    fn answer(&self, verb: Option<Verb>, received: &Received) -> (u16, Value) {
+    fn answer(&self, verb: Option<Verb>, received: &ReceivedRequest) -> (u16, Value) {
         if !self.face.accepts(received) {
             // Such answers repeat what was sent.
             let body = json!({ "message": format!("no access with {}", received.head) });
@@ -345,7 +350,7 @@ impl Inner {
     }
 
     /// Leads a connection to Chromium.
-    async fn connect(&self, mut client: TcpStream, received: &Received) -> io::Result<()> {
+    async fn connect(&self, mut client: TcpStream, received: &ReceivedRequest) -> io::Result<()> {
         let address = self.address;
         let discovery = self.face.discovery(received, address);
         let found = self.face.session_of_connection(received);
@@ -385,10 +390,10 @@ impl Inner {
     }
 
     /// The session of an address; each serves one connection, so that one that is kept is noticed.
-    fn redeem(&self, found: &face::Connection, keeps: bool) -> Option<String> {
+    fn redeem(&self, found: &face::SessionOfConnection, keeps: bool) -> Option<String> {
         match found {
-            face::Connection::Session(id) => Some(id.clone()),
-            face::Connection::Ticket(ticket) => {
+            face::SessionOfConnection::Session(id) => Some(id.clone()),
+            face::SessionOfConnection::Ticket(ticket) => {
                 let mut state = self.lock();
                 let index = state
                     .tickets
@@ -447,7 +452,7 @@ impl Inner {
         self.changes.send_modify(|change| *change += 1);
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, DoubleState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use telechir_agent::ApiKey;
-use telechir_remote::{SERVICES, Service};
+use telechir_remote::{RemoteService, SERVICES};
 
 use crate::{env, service};
 use finding::{CheckFailure, CheckResult, CheckSpec, Observation, run_check};
@@ -296,7 +296,7 @@ impl DoctorReport {
 
 /// The services of rented browsers whose keys are set; no value is printed.
 fn rented_browsers() -> CheckResult {
-    let is_set = |service: &&Service| {
+    let is_set = |service: &&RemoteService| {
         let mut names = service.required_variables().iter();
         names.all(|name| env::variable(name).is_some())
     };

@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use telechir_browser::{BrowserService, CdpEndpoint, EndpointError};
 use telechir_protocol::Size;
 use telechir_remote::{
-    Account, AccountLimits, Ledger, Mark, Plan, RemoteError, RemoteErrorKind, RemoteSession,
-    RentedEntry, RentedRecord, Service,
+    AccountLimits, Ledger, RemoteService, RemoteSession, RentalMark, RentalPlan, RentedEntry,
+    RentedRecord, ServiceAccount, ServiceError, ServiceErrorKind,
 };
 use telechir_runtime::{Journal, RemoteStep, RunId, SessionEvent};
 
@@ -25,7 +25,7 @@ const KEEP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Where the life of a rented browser is recorded.
 #[derive(Clone, Debug)]
-pub(crate) struct Recording {
+pub(crate) struct RemoteRecording {
     pub(crate) journal: Journal,
     pub(crate) run: RunId,
 }
@@ -36,14 +36,14 @@ pub(crate) struct RemoteBrowser {
     session: RemoteSession,
     /// What the next start needs to release it; none if it is somebody's, or was released.
     entry: Mutex<Option<RentedEntry>>,
-    events: Events,
+    events: RemoteEvents,
 }
 
 #[derive(Debug)]
-struct Events {
-    recording: Option<Recording>,
+struct RemoteEvents {
+    recording: Option<RemoteRecording>,
     service: &'static str,
-    mark: Option<Mark>,
+    mark: Option<RentalMark>,
 }
 
 /// Rents the browser that the flags name, or attaches to the session that they name.
@@ -52,13 +52,13 @@ pub(crate) async fn open(
     size: Size,
     secrets: &Secrets,
     owner: &str,
-    recording: Option<Recording>,
+    recording: Option<RemoteRecording>,
 ) -> Result<Option<Arc<RemoteBrowser>>, CliError> {
     let Some((service, session)) = arguments.service() else {
         return Ok(None);
     };
     let region = arguments.remote_region.as_deref();
-    let account = Account::new(service, region, AccountLimits::default(), |name| {
+    let account = ServiceAccount::new(service, region, AccountLimits::default(), |name| {
         secrets.find(name)
     });
     let account = Arc::new(account.map_err(failed)?);
@@ -74,11 +74,11 @@ pub(crate) async fn open(
 }
 
 async fn attach(
-    account: Arc<Account>,
+    account: Arc<ServiceAccount>,
     id: &str,
-    recording: Option<Recording>,
+    recording: Option<RemoteRecording>,
 ) -> Result<RemoteBrowser, CliError> {
-    let events = Events {
+    let events = RemoteEvents {
         recording,
         service: account.service().name,
         mark: None,
@@ -93,15 +93,15 @@ async fn attach(
 }
 
 async fn rent(
-    account: Arc<Account>,
-    plan: &Plan,
+    account: Arc<ServiceAccount>,
+    plan: &RentalPlan,
     limit: usize,
     owner: &str,
-    recording: Option<Recording>,
+    recording: Option<RemoteRecording>,
 ) -> Result<RemoteBrowser, CliError> {
-    let mark = Mark::unique();
+    let mark = RentalMark::unique();
     let service = account.service();
-    let events = Events {
+    let events = RemoteEvents {
         recording,
         service: service.name,
         mark: Some(mark.clone()),
@@ -113,7 +113,7 @@ async fn rent(
         mark: mark.clone(),
         id: None,
         creation: RemoteSession::creation(&account, plan, &mark),
-        asked_at: RentedRecord::now(),
+        requested_at: RentedRecord::now(),
         timeout_seconds: plan.timeout.as_secs(),
         owner: owner.to_owned(),
     };
@@ -146,15 +146,15 @@ async fn rent(
 }
 
 /// Whether a service that answered so has created nothing.
-fn is_certainly_nothing(error: &RemoteError) -> bool {
+fn is_certainly_nothing(error: &ServiceError) -> bool {
     match error.kind {
-        RemoteErrorKind::Configuration
-        | RemoteErrorKind::Invalid
-        | RemoteErrorKind::Unauthorized
-        | RemoteErrorKind::Quota
-        | RemoteErrorKind::Busy
-        | RemoteErrorKind::Gone => true,
-        RemoteErrorKind::Unreachable | RemoteErrorKind::Unreadable => false,
+        ServiceErrorKind::Configuration
+        | ServiceErrorKind::Invalid
+        | ServiceErrorKind::Unauthorized
+        | ServiceErrorKind::Quota
+        | ServiceErrorKind::Busy
+        | ServiceErrorKind::Gone => true,
+        ServiceErrorKind::Unreachable | ServiceErrorKind::Unreadable => false,
     }
 }
 
@@ -170,14 +170,14 @@ impl BrowserService for RemoteBrowser {
     async fn endpoint(&self) -> Result<CdpEndpoint, EndpointError> {
         let dial = self.session.dial().await;
         let dial = dial.map_err(|error| match error.kind {
-            RemoteErrorKind::Gone => EndpointError::Ended(error.to_string()),
-            RemoteErrorKind::Configuration
-            | RemoteErrorKind::Invalid
-            | RemoteErrorKind::Unauthorized
-            | RemoteErrorKind::Quota
-            | RemoteErrorKind::Busy
-            | RemoteErrorKind::Unreachable
-            | RemoteErrorKind::Unreadable => EndpointError::Unavailable(error.to_string()),
+            ServiceErrorKind::Gone => EndpointError::Ended(error.to_string()),
+            ServiceErrorKind::Configuration
+            | ServiceErrorKind::Invalid
+            | ServiceErrorKind::Unauthorized
+            | ServiceErrorKind::Quota
+            | ServiceErrorKind::Busy
+            | ServiceErrorKind::Unreachable
+            | ServiceErrorKind::Unreadable => EndpointError::Unavailable(error.to_string()),
         })?;
         let unusable = |error: telechir_browser::InvalidEndpoint| {
             EndpointError::Unavailable(format!("its service names an unusable address: {error}"))
@@ -241,7 +241,7 @@ impl RemoteBrowser {
     }
 }
 
-impl Events {
+impl RemoteEvents {
     async fn record(
         &self,
         step: RemoteStep,
@@ -279,8 +279,8 @@ pub(crate) async fn release_left(variable: impl Fn(&str) -> Option<String>) {
     let work = async {
         for entry in left {
             let record = entry.record();
-            let account = Service::named(&record.service).map(|service| {
-                Account::new(
+            let account = RemoteService::named(&record.service).map(|service| {
+                ServiceAccount::new(
                     service,
                     record.region.as_deref(),
                     AccountLimits {
@@ -311,7 +311,7 @@ pub(crate) async fn release_left_by_environment() {
     release_left(env::variable).await;
 }
 
-async fn release_entry(entry: RentedEntry, account: &Account) {
+async fn release_entry(entry: RentedEntry, account: &ServiceAccount) {
     let record = entry.record();
     let service = record.service.clone();
     if account.base() != record.base {
@@ -357,16 +357,16 @@ fn ledger() -> Result<Ledger, CliError> {
     Ok(Ledger::new(folder))
 }
 
-fn failed(error: RemoteError) -> CliError {
+fn failed(error: ServiceError) -> CliError {
     let text = format!("--remote: {error}");
     match error.kind {
-        RemoteErrorKind::Configuration => CliError::usage(text),
-        RemoteErrorKind::Invalid
-        | RemoteErrorKind::Unauthorized
-        | RemoteErrorKind::Quota
-        | RemoteErrorKind::Busy
-        | RemoteErrorKind::Gone
-        | RemoteErrorKind::Unreachable
-        | RemoteErrorKind::Unreadable => CliError::message(text),
+        ServiceErrorKind::Configuration => CliError::usage(text),
+        ServiceErrorKind::Invalid
+        | ServiceErrorKind::Unauthorized
+        | ServiceErrorKind::Quota
+        | ServiceErrorKind::Busy
+        | ServiceErrorKind::Gone
+        | ServiceErrorKind::Unreachable
+        | ServiceErrorKind::Unreadable => CliError::message(text),
     }
 }

@@ -21,7 +21,7 @@ use crate::error::CliError;
 use crate::first_page;
 use crate::folders;
 use crate::network::{NetworkEvents, OpenProxies};
-use crate::remote::{self, Recording};
+use crate::remote::{self, RemoteRecording};
 use crate::secrets::Secrets;
 use crate::session_dir::SessionDir;
 use crate::session_host::host_failure;
@@ -121,7 +121,7 @@ pub(crate) async fn start(
         (None, recording) => recording.as_ref().map(|_| RunId::unique()),
     };
     let record_remote = recording.clone().zip(run.clone());
-    let record_remote = record_remote.map(|(journal, run)| Recording { journal, run });
+    let record_remote = record_remote.map(|(journal, run)| RemoteRecording { journal, run });
     let size = devices.screen_size();
     let remote = remote::open(&devices.page.remote, size, secrets, owner, record_remote).await?;
     let devices = Devices::start(devices, &policy, secrets, owner, remote).await?;

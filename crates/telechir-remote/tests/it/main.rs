@@ -8,15 +8,15 @@ use std::time::Duration;
 use serde_json::json;
 use telechir_protocol::Size;
 use telechir_remote::{
-    Account, AccountLimits, Context, ContextUse, Mark, Plan, RemoteError, RemoteErrorKind,
-    RemoteSession, SERVICES, Service,
+    AccountLimits, ContextUse, RemoteService, RemoteSession, RentalMark, RentalPlan, SERVICES,
+    ServiceAccount, ServiceError, ServiceErrorKind, StoredContext,
 };
 use telechir_testkit::remote::{
-    ADDRESS_SECRET, Face, Fault, KEY, LIVE_VIEW_SECRET, RemoteDouble, Verb,
+    ADDRESS_SECRET, Face, KEY, LIVE_VIEW_SECRET, RemoteDouble, ServiceFault, Verb,
 };
 
-fn plan() -> Plan {
-    Plan {
+fn plan() -> RentalPlan {
+    RentalPlan {
         size: Size::new(1280, 800),
         timeout: Duration::from_secs(900),
         region: None,
@@ -26,17 +26,17 @@ fn plan() -> Plan {
     }
 }
 
-fn account_with(double: &RemoteDouble, face: Face, limits: AccountLimits) -> Arc<Account> {
+fn account_with(double: &RemoteDouble, face: Face, limits: AccountLimits) -> Arc<ServiceAccount> {
     let variables = double.environment();
-    let service = Service::named(face.name()).expect("a service");
-    let account = Account::new(service, None, limits, |name| {
+    let service = RemoteService::named(face.name()).expect("a service");
+    let account = ServiceAccount::new(service, None, limits, |name| {
         let mut found = variables.iter().filter(|(known, _)| *known == name);
         found.next().map(|(_, value)| value.clone())
     });
     Arc::new(account.expect("an account"))
 }
 
-fn account(double: &RemoteDouble, face: Face) -> Arc<Account> {
+fn account(double: &RemoteDouble, face: Face) -> Arc<ServiceAccount> {
     account_with(double, face, AccountLimits::default())
 }
 
@@ -44,8 +44,8 @@ async fn double(face: Face) -> RemoteDouble {
     RemoteDouble::start(face, None).await.expect("a double")
 }
 
-async fn open(double: &RemoteDouble, face: Face) -> Result<RemoteSession, RemoteError> {
-    RemoteSession::open(account(double, face), &plan(), &Mark::unique()).await
+async fn open(double: &RemoteDouble, face: Face) -> Result<RemoteSession, ServiceError> {
+    RemoteSession::open(account(double, face), &plan(), &RentalMark::unique()).await
 }
 
 fn creations(double: &RemoteDouble) -> usize {
@@ -86,7 +86,7 @@ async fn every_service_rents_reaches_and_releases() {
             .unwrap_or_else(|error| panic!("{face:?}: {error}"));
         assert_eq!(double.running(), 0, "{face:?}");
         let ended = session.dial().await.expect_err("it has ended");
-        assert_eq!(ended.kind, RemoteErrorKind::Gone, "{face:?}: {ended}");
+        assert_eq!(ended.kind, ServiceErrorKind::Gone, "{face:?}: {ended}");
         session.release().await.expect("a second release");
     }
 }
@@ -95,10 +95,10 @@ async fn every_service_rents_reaches_and_releases() {
 async fn an_answer_that_is_lost_creates_no_second_session() {
     for face in Face::ALL {
         for fault in [
-            Fault::CutAfter,
-            Fault::StatusAfter(500),
-            Fault::StatusAfter(504),
-            Fault::Garbage,
+            ServiceFault::CutAfter,
+            ServiceFault::StatusAfter(500),
+            ServiceFault::StatusAfter(504),
+            ServiceFault::Garbage,
         ] {
             let double = double(face).await;
             double.fail(Verb::Create, fault.clone());
@@ -119,7 +119,10 @@ async fn an_answer_that_is_lost_creates_no_second_session() {
 #[tokio::test]
 async fn a_request_without_effect_is_made_once_more() {
     for face in Face::ALL {
-        for fault in [Fault::CutBefore, Fault::Status(503, "{}".to_owned())] {
+        for fault in [
+            ServiceFault::CutBefore,
+            ServiceFault::Status(503, "{}".to_owned()),
+        ] {
             let double = double(face).await;
             double.fail(Verb::Create, fault);
             let opened = open(&double, face).await;
@@ -132,19 +135,19 @@ async fn a_request_without_effect_is_made_once_more() {
 
 #[tokio::test]
 async fn each_refusal_is_one_clear_message_and_leaves_nothing_rented() {
-    let said = format!("no {KEY} at http://x/{ADDRESS_SECRET}");
+    let reason = format!("no {KEY} at http://x/{ADDRESS_SECRET}");
     for face in Face::ALL {
         for (status, kind, word) in [
-            (400, RemoteErrorKind::Invalid, "does not accept"),
-            (401, RemoteErrorKind::Unauthorized, "check it"),
-            (403, RemoteErrorKind::Unauthorized, "expired"),
-            (402, RemoteErrorKind::Quota, "balance"),
-            (409, RemoteErrorKind::Busy, "in use"),
-            (429, RemoteErrorKind::Quota, "limit"),
+            (400, ServiceErrorKind::Invalid, "does not accept"),
+            (401, ServiceErrorKind::Unauthorized, "check it"),
+            (403, ServiceErrorKind::Unauthorized, "expired"),
+            (402, ServiceErrorKind::Quota, "balance"),
+            (409, ServiceErrorKind::Busy, "in use"),
+            (429, ServiceErrorKind::Quota, "limit"),
         ] {
             let double = double(face).await;
-            let body = json!({ "message": said }).to_string();
-            double.fail(Verb::Create, Fault::Status(status, body));
+            let body = json!({ "message": reason }).to_string();
+            double.fail(Verb::Create, ServiceFault::Status(status, body));
             let error = open(&double, face).await.expect_err("refused");
             let text = error.to_string();
             assert_eq!(error.kind, kind, "{face:?} {status}: {text}");
@@ -158,15 +161,15 @@ async fn each_refusal_is_one_clear_message_and_leaves_nothing_rented() {
 }
 
 #[tokio::test]
-async fn a_limit_says_when_to_ask_again_and_a_release_waits_for_it() {
+async fn a_limit_names_its_end_and_a_release_waits_for_it() {
     let face = Face::Steel;
     let double = double(face).await;
-    double.fail(Verb::Create, Fault::Later(429, 7));
+    double.fail(Verb::Create, ServiceFault::Later(429, 7));
     let error = open(&double, face).await.expect_err("refused");
     assert_eq!(error.retry_after, Some(Duration::from_secs(7)));
     let session = open(&double, face).await.expect("a session");
-    double.fail(Verb::Release, Fault::Later(429, 0));
-    double.fail(Verb::Release, Fault::CutBefore);
+    double.fail(Verb::Release, ServiceFault::Later(429, 0));
+    double.fail(Verb::Release, ServiceFault::CutBefore);
     session.release().await.expect("the third one");
     assert_eq!(double.running(), 0);
 }
@@ -175,14 +178,14 @@ async fn a_limit_says_when_to_ask_again_and_a_release_waits_for_it() {
 async fn silence_ends_with_the_limit_and_the_session_is_found() {
     for face in [Face::Steel, Face::Browserbase] {
         let double = double(face).await;
-        double.fail(Verb::Create, Fault::Silence);
+        double.fail(Verb::Create, ServiceFault::Silence);
         let limits = AccountLimits {
             answer: Duration::from_millis(300),
             ..AccountLimits::default()
         };
         let account = account_with(&double, face, limits);
         // On a slow machine another answer may be late, too.
-        let mark = Mark::unique();
+        let mark = RentalMark::unique();
         let opened = RemoteSession::open(Arc::clone(&account), &plan(), &mark).await;
         if opened.is_err() {
             let patient = self::account(&double, face);
@@ -199,7 +202,7 @@ async fn what_a_killed_process_opened_is_found_by_its_mark() {
     for face in Face::ALL {
         let double = double(face).await;
         let account = account(&double, face);
-        let mark = Mark::unique();
+        let mark = RentalMark::unique();
         let creation = RemoteSession::creation(&account, &plan(), &mark);
         let session = RemoteSession::open(Arc::clone(&account), &plan(), &mark).await;
         drop(session.expect("a session"));
@@ -229,7 +232,7 @@ async fn a_session_is_attached_to_while_it_runs() {
         for wrong in [id.as_str(), "unknown"] {
             let error = RemoteSession::attach(Arc::clone(&account), wrong).await;
             let error = error.expect_err("it has ended");
-            assert_eq!(error.kind, RemoteErrorKind::Gone, "{face:?}: {error}");
+            assert_eq!(error.kind, ServiceErrorKind::Gone, "{face:?}: {error}");
         }
     }
 }
@@ -238,11 +241,12 @@ async fn a_session_is_attached_to_while_it_runs() {
 async fn time_is_extended_where_it_can_be_and_else_announced() {
     for face in Face::ALL {
         let double = double(face).await;
-        let short = Plan {
+        let short = RentalPlan {
             timeout: Duration::from_secs(1),
             ..plan()
         };
-        let session = RemoteSession::open(account(&double, face), &short, &Mark::unique()).await;
+        let session =
+            RemoteSession::open(account(&double, face), &short, &RentalMark::unique()).await;
         let session = session.expect("a session");
         assert_eq!(session.keep_time().await, None, "{face:?}: at the start");
         tokio::time::sleep(Duration::from_millis(1100)).await;
@@ -263,7 +267,7 @@ async fn time_is_extended_where_it_can_be_and_else_announced() {
             Face::Steel | Face::Browserbase | Face::AgentCore => {
                 let notice = notice.expect("a warning");
                 assert!(notice.contains("ends in 0 s"), "{notice}");
-                assert_eq!(again, None, "it is said once");
+                assert_eq!(again, None, "it is reason once");
             }
         }
     }
@@ -273,15 +277,15 @@ async fn time_is_extended_where_it_can_be_and_else_announced() {
 async fn a_context_is_saved_before_the_release_unless_it_is_read_only() {
     for (use_, is_saved) in [(ContextUse::Persist, true), (ContextUse::ReadOnly, false)] {
         let double = double(Face::AgentCore).await;
-        let plan = Plan {
-            context: Some(Context {
+        let plan = RentalPlan {
+            context: Some(StoredContext {
                 id: "profile-abcdefghij".to_owned(),
                 use_,
             }),
             ..plan()
         };
         let account = account(&double, Face::AgentCore);
-        let session = RemoteSession::open(account, &plan, &Mark::unique()).await;
+        let session = RemoteSession::open(account, &plan, &RentalMark::unique()).await;
         session
             .expect("a session")
             .release()
@@ -314,18 +318,19 @@ async fn a_wrong_clock_is_set_by_the_services_own() {
 #[tokio::test]
 async fn a_key_that_is_missing_or_unusable_is_named_without_its_value() {
     let face = Face::Steel;
-    let service = Service::named(face.name()).expect("a service");
+    let service = RemoteService::named(face.name()).expect("a service");
     for (key, base, expected) in [
         (None, None, "STEEL_API_KEY is not set"),
         (Some("a b"), None, "characters that keys do not have"),
         (Some(KEY), Some("http://example.com"), "clear text"),
     ] {
-        let error = Account::new(service, None, AccountLimits::default(), |name| match name {
-            "STEEL_API_KEY" => key.map(str::to_owned),
-            _ => base.map(str::to_owned),
-        });
+        let error =
+            ServiceAccount::new(service, None, AccountLimits::default(), |name| match name {
+                "STEEL_API_KEY" => key.map(str::to_owned),
+                _ => base.map(str::to_owned),
+            });
         let error = error.expect_err("refused");
-        assert_eq!(error.kind, RemoteErrorKind::Configuration);
+        assert_eq!(error.kind, ServiceErrorKind::Configuration);
         let text = error.to_string();
         assert!(text.contains(expected) && !text.contains("a b"), "{text}");
     }

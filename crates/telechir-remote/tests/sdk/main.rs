@@ -18,14 +18,15 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use telechir_protocol::Size;
 use telechir_remote::{
-    Account, AccountLimits, Context, ContextUse, Mark, Plan, Proxy, RemoteSession, Service,
+    AccountLimits, ContextUse, Proxy, RemoteService, RemoteSession, RentalMark, RentalPlan,
+    ServiceAccount, StoredContext,
 };
 use telechir_testkit::remote::{Face, KEY, RemoteDouble};
 
-use sigv4::{AwsKeys, Scope, Unsigned, encoded, headers};
+use sigv4::{AwsKeys, SigningScope, Unsigned, encoded, headers};
 
 /// The plan that the script has for this service, as far as the service can do it.
-fn full(face: Face) -> Plan {
+fn full(face: Face) -> RentalPlan {
     let agentcore = face == Face::AgentCore;
     let has_proxy = !matches!(face, Face::AgentCore | Face::Kernel);
     let has_labels = matches!(face, Face::Browserbase | Face::Kernel);
@@ -36,10 +37,10 @@ fn full(face: Face) -> Plan {
     };
     let region = (!agentcore).then_some(known);
     let label = ("run".to_owned(), "r1".to_owned());
-    Plan {
+    RentalPlan {
         region: region.map(str::to_owned),
         proxy: has_proxy.then(|| Proxy::Country("DE".to_owned())),
-        context: Some(Context {
+        context: Some(StoredContext {
             id: if agentcore {
                 "profile-abcdefghij"
             } else {
@@ -75,7 +76,7 @@ async fn the_services_own_sdks_drive_the_doubles_and_send_the_same() {
             continue;
         }
         let double = RemoteDouble::start(face, None).await.expect("a double");
-        let mark = Mark::unique();
+        let mark = RentalMark::unique();
         let arguments = [face.name(), &double.base(), KEY, mark.as_str()].map(str::to_owned);
         let output = tokio::task::spawn_blocking(move || {
             python(&arguments.each_ref().map(String::as_str)).output()
@@ -85,8 +86,8 @@ async fn the_services_own_sdks_drive_the_doubles_and_send_the_same() {
         assert!(output.status.success(), "{face:?}: {stderr}");
         assert_eq!(double.running(), 0, "{face:?}: the SDK released it");
         let sent = double.sessions().remove(0).creation;
-        let service = Service::named(face.name()).expect("a service");
-        let account = Account::new(service, None, AccountLimits::default(), |name| {
+        let service = RemoteService::named(face.name()).expect("a service");
+        let account = ServiceAccount::new(service, None, AccountLimits::default(), |name| {
             let variables = double.environment().into_iter();
             let mut found = variables.filter(|(known, _)| *known == name);
             found.next().map(|(_, value)| value)
@@ -124,7 +125,7 @@ fn signatures_equal_those_of_botocore() {
         for query in queries {
             for (method, body) in [("GET", ""), ("PUT", "{\"a\":\"ü\"}")] {
                 let at = 1_795_352_673 + 86_399 * (cases.len() as u64) + index as u64;
-                let scope = Scope {
+                let scope = SigningScope {
                     region: "us-west-2",
                     service: "bedrock-agentcore",
                     at,

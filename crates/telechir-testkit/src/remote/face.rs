@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use serde_json::{Value, json};
 
-use super::http::Received;
+use super::http::ReceivedRequest;
 use super::{DoubleSession, KEY, LIVE_VIEW_SECRET, Verb};
 
 /// When every session was created.
@@ -13,23 +13,23 @@ const CREATED_AT: &str = "2026-11-22T13:04:33Z";
 /// A service that a double plays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Face {
-    /// <https://docs.steel.dev>
+    /// As documented at <https://docs.steel.dev>.
     Steel,
-    /// <https://docs.browserbase.com>
+    /// As documented at <https://docs.browserbase.com>.
     Browserbase,
-    /// Browser Engine.
+    /// Browser Engine, which has no public documentation.
     BrowserEngine,
-    /// <https://docs.aws.amazon.com/bedrock-agentcore>
+    /// As documented at <https://docs.aws.amazon.com/bedrock-agentcore>.
     AgentCore,
-    /// <https://docs.onkernel.com>
+    /// As documented at <https://docs.onkernel.com>.
     Kernel,
-    /// <https://docs.hyperbrowser.ai>
+    /// As documented at <https://docs.hyperbrowser.ai>.
     Hyperbrowser,
 }
 
 /// How a connection names its session.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Connection {
+pub(super) enum SessionOfConnection {
     /// By its id.
     Session(String),
     /// By the secret of its address.
@@ -37,7 +37,7 @@ pub(super) enum Connection {
 }
 
 impl Face {
-    /// All services.
+    /// All services that have a double.
     pub const ALL: [Self; 6] = [
         Self::Steel,
         Self::Browserbase,
@@ -47,7 +47,7 @@ impl Face {
         Self::Hyperbrowser,
     ];
 
-    /// Its name in flags.
+    /// The service as the flag `--remote` names it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Steel => "steel",
@@ -83,7 +83,7 @@ impl Face {
     }
 
     /// Whether a request shows the key.
-    pub(super) fn accepts(self, received: &Received) -> bool {
+    pub(super) fn accepts(self, received: &ReceivedRequest) -> bool {
         let is = |header: &str, value: &str| received.header(header).as_deref() == Some(value);
         match self {
             Self::Steel => is("steel-api-key", KEY),
@@ -94,7 +94,7 @@ impl Face {
         }
     }
 
-    pub(super) fn verb(self, received: &Received) -> Option<Verb> {
+    pub(super) fn verb(self, received: &ReceivedRequest) -> Option<Verb> {
         let path = received.path();
         let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
         let is_handshake = received.header("upgrade").is_some();
@@ -133,7 +133,7 @@ impl Face {
     }
 
     /// The id of the session that a request is about.
-    pub(super) fn id_of(self, received: &Received) -> String {
+    pub(super) fn id_of(self, received: &ReceivedRequest) -> String {
         let index = match self {
             Self::Steel | Self::Browserbase | Self::Hyperbrowser => 2,
             Self::BrowserEngine | Self::Kernel => 1,
@@ -241,14 +241,21 @@ impl Face {
     }
 
     /// The discovery document, if that is asked for.
-    pub(super) fn discovery(self, received: &Received, address: SocketAddr) -> Option<Value> {
+    pub(super) fn discovery(
+        self,
+        received: &ReceivedRequest,
+        address: SocketAddr,
+    ) -> Option<Value> {
         let path = received.path().strip_suffix("/json/version")?;
         let socket = format!("ws://{address}{path}/devtools/browser/x");
         Some(json!({ "webSocketDebuggerUrl": socket }))
     }
 
-    pub(super) fn session_of_connection(self, received: &Received) -> Option<Connection> {
-        let ticket = |name: &str| received.parameter(name).map(Connection::Ticket);
+    pub(super) fn session_of_connection(
+        self,
+        received: &ReceivedRequest,
+    ) -> Option<SessionOfConnection> {
+        let ticket = |name: &str| received.parameter(name).map(SessionOfConnection::Ticket);
         match self {
             Self::Steel => {
                 let has_key = received.parameter("apiKey").as_deref() == Some(KEY);
@@ -260,7 +267,7 @@ impl Face {
             Self::Kernel => ticket("jwt"),
             Self::AgentCore => {
                 let id = received.path().split('/').nth(4)?;
-                is_signed(received).then(|| Connection::Session(id.to_owned()))
+                is_signed(received).then(|| SessionOfConnection::Session(id.to_owned()))
             }
         }
     }
@@ -268,7 +275,7 @@ impl Face {
 
 /// Whether a request has a signature of the right form; the signatures themselves are compared with
 /// those of the official client.
-fn is_signed(received: &Received) -> bool {
+fn is_signed(received: &ReceivedRequest) -> bool {
     let authorization = received.header("authorization").unwrap_or_default();
     let date = received.header("x-amz-date").unwrap_or_default();
     let scope = "/us-west-2/bedrock-agentcore/aws4_request, SignedHeaders=";

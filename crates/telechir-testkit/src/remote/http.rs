@@ -8,7 +8,7 @@ use tokio::net::TcpStream;
 
 /// A request as it came.
 #[derive(Debug)]
-pub(super) struct Received {
+pub(super) struct ReceivedRequest {
     pub(super) head: String,
     pub(super) method: String,
     /// Path and query.
@@ -16,7 +16,7 @@ pub(super) struct Received {
     pub(super) body: Value,
 }
 
-impl Received {
+impl ReceivedRequest {
     pub(super) async fn read(client: &mut TcpStream) -> io::Result<Self> {
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use serde::{Deserialize, Serialize};
 use telechir_protocol::Size;
-use telechir_remote::{Context, ContextUse, Plan, Proxy, SERVICES, Service};
+use telechir_remote::{ContextUse, Proxy, RemoteService, RentalPlan, SERVICES, StoredContext};
 
 use crate::env;
 
@@ -51,9 +51,9 @@ pub(crate) struct RemoteArguments {
 
 impl RemoteArguments {
     /// The service, and the session to attach to.
-    pub(crate) fn service(&self) -> Option<(&'static Service, Option<&str>)> {
+    pub(crate) fn service(&self) -> Option<(&'static RemoteService, Option<&str>)> {
         let (name, session) = split(self.remote.as_deref()?);
-        Some((Service::named(name)?, session))
+        Some((RemoteService::named(name)?, session))
     }
 
     /// The environment variables of the service's key, each with the flag that needs it.
@@ -78,10 +78,10 @@ impl RemoteArguments {
     }
 
     /// What is asked of the service, for a browser of this size.
-    pub(crate) fn plan(&self, size: Size) -> Plan {
+    pub(crate) fn plan(&self, size: Size) -> RentalPlan {
         let labels = self.remote_label.iter();
         let labels = labels.filter_map(|label| label.split_once('='));
-        Plan {
+        RentalPlan {
             size,
             timeout: Duration::from_secs(self.remote_timeout.unwrap_or(DEFAULT_SECONDS)),
             region: self.remote_region.clone(),
@@ -94,7 +94,7 @@ impl RemoteArguments {
                     Some(id) => (id, ContextUse::ReadOnly),
                     None => (text, ContextUse::Persist),
                 };
-                Context {
+                StoredContext {
                     id: id.to_owned(),
                     use_,
                 }
@@ -150,7 +150,7 @@ fn split(text: &str) -> (&str, Option<&str>) {
 
 fn service_and_session(text: &str) -> Result<String, String> {
     let (name, session) = split(text);
-    if Service::named(name).is_none() {
+    if RemoteService::named(name).is_none() {
         let names = SERVICES.iter().map(|service| service.name);
         let names = names.collect::<Vec<_>>().join(", ");
         return Err(format!("expected one of {names}, found {name:?}"));

@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use telechir_testkit::assert_eventually_blocking;
 use telechir_testkit::remote::{
-    ADDRESS_SECRET, Face, Fault, KEY, LIVE_VIEW_SECRET, RemoteDouble, Verb,
+    ADDRESS_SECRET, Face, KEY, LIVE_VIEW_SECRET, RemoteDouble, ServiceFault, Verb,
 };
 use tokio::runtime::Runtime;
 
@@ -102,7 +102,7 @@ impl RemoteFixture {
 }
 
 #[track_caller]
-fn assert_said_hello(ran: &Ran) {
+fn assert_read_hello(ran: &Ran) {
     let answers = ran.json();
     assert_ne!(answers[0]["is_error"], true, "{answers}");
     assert!(answers[1].to_string().contains("hello"), "{answers}");
@@ -116,7 +116,7 @@ fn a_browser_of_every_service_is_rented_driven_and_released() {
             remote.become_another(face);
         }
         let ran = remote.click(&[]);
-        assert_said_hello(&ran);
+        assert_read_hello(&ran);
         let sessions = remote.double.sessions();
         assert_eq!(sessions.len(), 1, "{face:?}");
         assert_eq!(sessions[0].releases, 1, "{face:?}");
@@ -194,10 +194,10 @@ fn keys_addresses_and_links_are_in_no_output_and_no_file() {
     let recorded = format!("--record={}", record.display());
     let flags = [recorded.as_str(), "-vv"];
     let ran = remote.click(&flags);
-    assert_said_hello(&ran);
+    assert_read_hello(&ran);
     let mut outputs = ran.stdout + &ran.stderr;
     let ran = remote.click(&[&flags[..], &["--session=canary"]].concat());
-    assert_said_hello(&ran);
+    assert_read_hello(&ran);
     outputs += &(ran.stdout + &ran.stderr);
     assert_eq!(remote.entries(), 1, "while it is rented");
     let listed = remote.sessions();
@@ -243,7 +243,7 @@ fn keys_addresses_and_links_are_in_no_output_and_no_file() {
 fn what_a_killed_process_rented_is_released_by_the_next_start() {
     let remote = RemoteFixture::new(Face::Steel);
     // Between the request and its answer.
-    remote.double.fail(Verb::Create, Fault::Silence);
+    remote.double.fail(Verb::Create, ServiceFault::Silence);
     let (mut command, input) = remote.clicking("", &[]);
     let mut child = command.spawn().expect("the binary starts");
     let mut stdin = child.stdin.take().expect("a pipe");
@@ -254,7 +254,7 @@ fn what_a_killed_process_rented_is_released_by_the_next_start() {
     child.wait().expect("an exit status");
     assert_eq!(remote.entries(), 1);
     // While it is used.
-    assert_said_hello(&remote.click(&["--session=work"]));
+    assert_read_hello(&remote.click(&["--session=work"]));
     assert_eq!(remote.double.running(), 1, "the first one was released");
     let pid = remote.sessions()[0]["pid"].as_i64().expect("a number");
     let pid = Pid::from_raw(i32::try_from(pid).expect("a process id"));
@@ -276,10 +276,10 @@ fn what_a_killed_process_rented_is_released_by_the_next_start() {
 }
 
 #[test]
-fn a_cut_connection_is_made_anew_and_an_ended_session_is_reported() {
+fn a_cut_connection_is_replaced_and_an_ended_session_is_reported() {
     let remote = RemoteFixture::new(Face::Browserbase);
     let session = ["--session=work"];
-    assert_said_hello(&remote.click(&session));
+    assert_read_hello(&remote.click(&session));
     remote.double.cut();
     let cut = remote.click(&session);
     let answers = cut.json();
@@ -288,7 +288,7 @@ fn a_cut_connection_is_made_anew_and_an_ended_session_is_reported() {
         "{answers}"
     );
     assert_eq!(remote.double.handshakes(), 2, "with an address of its own");
-    assert_said_hello(&remote.click(&session));
+    assert_read_hello(&remote.click(&session));
     let id = remote.double.sessions()[0].id.clone();
     remote.double.end(&id, "timeout");
     for _ in 0..2 {
@@ -305,14 +305,16 @@ fn a_cut_connection_is_made_anew_and_an_ended_session_is_reported() {
 fn what_cannot_be_rented_is_one_message_and_nothing_is_left() {
     let remote = RemoteFixture::new(Face::Steel);
     let body = "{\"message\":\"pay first\"}".to_owned();
-    remote.double.fail(Verb::Create, Fault::Status(402, body));
+    remote
+        .double
+        .fail(Verb::Create, ServiceFault::Status(402, body));
     remote
         .click(&[])
         .fails(1, &["--remote: Steel", "pay first"]);
     let session = ["--session=work"];
     remote
         .double
-        .fail(Verb::Create, Fault::Status(401, String::new()));
+        .fail(Verb::Create, ServiceFault::Status(401, String::new()));
     let refused = remote.click(&session);
     assert_eq!(refused.code, Some(1), "{refused:?}");
     assert!(refused.stderr.contains("STEEL_API_KEY"), "{refused:?}");
@@ -332,9 +334,10 @@ fn what_cannot_be_rented_is_one_message_and_nothing_is_left() {
         .fails(1, &["--max-rented allows 0"]);
     assert_eq!(remote.double.requests().len(), before, "nothing was asked");
     // It was rented, but the browser cannot be reached.
-    remote
-        .double
-        .fail(Verb::Connect, Fault::Status(429, "too many".to_owned()));
+    remote.double.fail(
+        Verb::Connect,
+        ServiceFault::Status(429, "too many".to_owned()),
+    );
     let unreachable = remote.click(&[]);
     assert!(unreachable.stderr.contains("429"), "{unreachable:?}");
     assert_eq!(remote.double.sessions().len(), 1);
@@ -351,7 +354,7 @@ fn somebodys_session_needs_approval_and_runs_on() {
     assert_eq!(denied.code, Some(1), "no approval was given: {denied:?}");
     assert!(denied.stderr.contains("the user's own"), "{denied:?}");
     let (mut command, input) = remote.clicking(ALLOW_ACTIONS, &[&attach]);
-    assert_said_hello(&Ran::of(&mut command, &input));
+    assert_read_hello(&Ran::of(&mut command, &input));
     assert_eq!(remote.double.running(), 1);
     assert_eq!(remote.double.sessions()[0].releases, 0);
 }
