@@ -75,14 +75,7 @@ impl Dialect {
             });
         }
         if self == Self::Neutral || to == Self::Neutral {
-            let mut translated = history::translate(self, to, document, options)?;
-            for loss in &mut translated.report.losses {
-                // Other reports of whole documents have JSON pointers.
-                if value.get(&loss.location).is_some() {
-                    loss.location.insert(0, '/');
-                }
-            }
-            return Ok(translated);
+            return history::translate(self, to, &value, document, options);
         }
         let mut translated = match source.kind_of(&value) {
             DocumentKind::Request => request::translate(self, to, value, options)?,
@@ -96,7 +89,9 @@ impl Dialect {
                 }
             }
             // Their decoder reads the text itself.
-            DocumentKind::Messages => return history::translate(self, to, document, options),
+            DocumentKind::Messages => {
+                return history::translate(self, to, &value, document, options);
+            }
         };
         report.absorb(std::mem::take(&mut translated.report));
         translated.report = report;

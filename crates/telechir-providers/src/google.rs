@@ -33,7 +33,7 @@ mod turns;
 use serde_json::{Map, Value};
 use telechir_protocol::{Action, Content, Meta, Raw, UsageContent};
 
-pub(crate) use generate::{CODEC as GENERATE_CONTENT, combines_hosted_tools};
+pub(crate) use generate::{CODEC as GENERATE_CONTENT, combines_hosted_tools, is_instructions};
 pub(crate) use interactions::CODEC as INTERACTIONS;
 
 use crate::json::raw;

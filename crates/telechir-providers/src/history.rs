@@ -83,8 +83,9 @@ impl Envelope {
         }
     }
 
-    /// The fields around the list, without nulls, if the envelope is of another dialect.
-    pub(crate) fn foreign_fields(&self, dialect: &str) -> impl Iterator<Item = (&String, &Value)> {
+    /// The fields around the list, without nulls, if the envelope is of another dialect; then those
+    /// beside the messages in the entries of the list, as pointers: `/candidates/0/finishReason`.
+    pub(crate) fn foreign_fields(&self, dialect: &str) -> impl Iterator<Item = String> {
         let foreign = match self {
             Self::Object {
                 dialect: other,
@@ -94,8 +95,34 @@ impl Envelope {
             Self::Object { .. } | Self::List => None,
         };
         foreign.into_iter().flat_map(|(member, rest)| {
-            rest.iter()
-                .filter(move |(name, value)| *name != member && !value.is_null())
+            let around = rest
+                .iter()
+                .filter(move |(name, value)| *name != member && !value.is_null());
+            let around = around.map(|(name, _)| name.clone());
+            around.chain(
+                rest.get(member)
+                    .into_iter()
+                    .flat_map(move |list| fields_beside(&format!("/{member}"), list)),
+            )
         })
+    }
+}
+
+/// Pointers of the fields that are not null, in an object or in the objects of a list.
+fn fields_beside(pointer: &str, value: &Value) -> Vec<String> {
+    match value {
+        Value::Object(fields) => {
+            let present = fields.iter().filter(|(_, value)| !value.is_null());
+            present
+                .map(|(name, _)| format!("{pointer}/{name}"))
+                .collect()
+        }
+        Value::Array(entries) => {
+            let entries = entries.iter().enumerate();
+            entries
+                .flat_map(|(at, entry)| fields_beside(&format!("{pointer}/{at}"), entry))
+                .collect()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
     }
 }

@@ -68,7 +68,7 @@ const DEFAULT_TEXTS: [(&str, &[&str]); 6] = [
 /// `skip_thought_signature_validator`.
 const NO_SIGNATURE: &str = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I=";
 /// How texts of failed results begin in dialects without a flag.
-const ERROR: &str = "Error: ";
+pub(crate) const ERROR: &str = "Error: ";
 const MAX_EXCERPT_CHARS: usize = 100;
 
 /// Whether a field with this name holds an id, if its value is a text.
@@ -157,7 +157,8 @@ impl<'a> Collector<'a> {
                 if let Some(json) = json_in(text) {
                     let before = self.visited;
                     self.step(Step::Json, &json);
-                    if self.visited > before {
+                    // An empty object or list holds no value.
+                    if self.visited > before || is_empty(&json) {
                         return;
                     }
                 }
@@ -258,6 +259,14 @@ fn is_empty_text(item: &Value) -> bool {
     is_empty || text.is_some_and(|text| text.trim().is_empty())
 }
 
+fn is_empty(json: &Value) -> bool {
+    match json {
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
+}
+
 /// The object or list that a text holds as JSON.
 pub(crate) fn json_in(text: &str) -> Option<Value> {
     let text = text.trim();
@@ -282,6 +291,11 @@ impl Leaf {
         self.value.is_string() && is_id(self.name())
     }
 
+    /// Whether the value is directly in a field, not in a list.
+    pub(crate) fn is_member(&self) -> bool {
+        matches!(self.steps.last(), Some(Step::Member(_)))
+    }
+
     /// The field that holds the value, through lists.
     pub(crate) fn name(&self) -> &str {
         self.names().next().unwrap_or_default()
@@ -290,6 +304,14 @@ impl Leaf {
     /// The fields around the value, innermost first.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.steps.iter().rev().filter_map(Step::member)
+    }
+
+    /// The positions in the lists around the value, outermost first.
+    pub(crate) fn positions(&self) -> impl Iterator<Item = usize> {
+        self.steps.iter().filter_map(|step| match step {
+            Step::Index(at) => Some(*at),
+            Step::Member(_) | Step::Json => None,
+        })
     }
 
     /// The JSON pointer.

@@ -4,7 +4,7 @@
 
 mod fields;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 use telechir_protocol::{Content, Message, Meta, Role, ToolResult};
@@ -35,6 +35,7 @@ pub(crate) fn report_history(
     report: &mut Report,
 ) {
     let mut reporter = Reporter::new(dialect, written, report);
+    reporter.called = called_names(messages);
     for (at, message) in messages.iter().enumerate() {
         let location = format!("messages[{at}]");
         reporter.message(message, &location);
@@ -57,11 +58,32 @@ pub(crate) fn report_results(
     }
 }
 
+fn called_names(messages: &[Message]) -> HashSet<&str> {
+    let contents = messages.iter().flat_map(|message| &message.contents);
+    let mut names = HashSet::new();
+    for content in contents {
+        if let Content::FunctionCall(call) = content {
+            names.insert(call.name.as_str());
+        }
+    }
+    names
+}
+
+/// Whether the content is a result of a screen, a shell or an editor.
+fn is_result_of_own_tool(content: &Content) -> bool {
+    matches!(
+        content,
+        Content::ComputerResult(_) | Content::ShellResult(_) | Content::EditResult(_)
+    )
+}
+
 struct Reporter<'a, 'w> {
     dialect: &'a str,
     written: &'a LazyWrittenValues<'w>,
     report: &'a mut Report,
     of_codec: NamedFields,
+    /// The names of the called functions.
+    called: HashSet<&'a str>,
     /// The current message's own fields that were reported.
     of_message: Vec<LostField>,
 }
@@ -74,6 +96,7 @@ impl<'a, 'w> Reporter<'a, 'w> {
             written,
             report,
             of_codec,
+            called: HashSet::new(),
             of_message: Vec::new(),
         }
     }
@@ -82,9 +105,18 @@ impl<'a, 'w> Reporter<'a, 'w> {
     fn message(&mut self, message: &Message, location: &str) {
         let mut all = fields::of_framework_message(message);
         all.extend(fields::of_settings(&message.meta, self.dialect));
-        // A result repeats the name of its function.
+        // A result repeats the name of its function; our tools have other names elsewhere.
         let is_result = message.role == Role::Tool;
-        all.retain(|field| !is_result || !matches!(field.name.as_str(), "name" | "tool_name"));
+        let is_of_own_tool = message.contents.iter().any(is_result_of_own_tool);
+        let is_called = |value: &Value| {
+            value
+                .as_str()
+                .is_some_and(|name| self.called.contains(name))
+        };
+        all.retain(|field| {
+            let is_name = is_result && matches!(field.name.as_str(), "name" | "tool_name");
+            !is_name || !(is_of_own_tool || is_called(&field.value))
+        });
         let (ids, names): (Vec<_>, Vec<_>) = self
             .lost(all, location, "")
             .into_iter()

@@ -130,7 +130,7 @@ impl<'a> Source<'a> {
             Envelope::Object { member, .. } if document.get(member).is_some() => Some(*member),
             // A response without contents, or the chunks of one.
             Envelope::Object {
-                member: member @ ("candidates" | "steps"),
+                member: member @ ("candidates" | "steps" | "steps_left_out"),
                 ..
             } => Some(*member),
             Envelope::Object { .. } | Envelope::List => None,
@@ -171,15 +171,38 @@ impl<'a> Source<'a> {
     fn is_repeated(&self, at: usize, open: &[bool]) -> bool {
         let leaf = &self.leaves[at];
         let text = leaf.text();
-        if self.counts.get(&text).copied() <= Some(1) {
+        // A failed result repeats its error with a word before it.
+        let error = text.strip_prefix(leaves::ERROR);
+        if self.counts.get(&text).copied() <= Some(1) && error.is_none() {
             return false;
         }
         let is_same = |other: &Leaf| {
-            other.text() == text && (leaf.value.is_string() || other.name() == leaf.name())
+            let found = other.text();
+            (found == text && (leaf.value.is_string() || other.name() == leaf.name()))
+                || error.is_some_and(|error| found == error)
         };
         let others = self.leaves.iter().zip(open);
         let mut arrived = others.filter(|(other, open)| !**open && is_same(other));
-        arrived.any(|(other, _)| self.concern_the_same(leaf, other))
+        arrived.any(|(other, _)| self.concern_the_same(leaf, other) || self.is_parsed(leaf, other))
+    }
+
+    /// Whether the first value is in a copy of the JSON that a text of the same content holds, as
+    /// SDKs add one under `parsed`.
+    fn is_parsed(&self, leaf: &Leaf, other: &Leaf) -> bool {
+        let Some(json) = other.steps.iter().rposition(|step| *step == Step::Json) else {
+            return false;
+        };
+        let inside = &other.steps[json + 1..];
+        let Some(copy) = leaf.steps.strip_suffix(inside) else {
+            return false;
+        };
+        let at = |steps: &[Step]| {
+            let is_index = |step: &Step| matches!(step, Step::Index(_));
+            let end = steps.iter().rposition(is_index);
+            steps[..end.map_or(0, |end| end + 1)].to_vec()
+        };
+        let (copy, text) = (at(copy), at(&other.steps[..json]));
+        copy.starts_with(&text) || text.starts_with(&copy)
     }
 
     /// Whether one value is inside of the other's element, or both elements have an id in common.
@@ -201,7 +224,15 @@ impl<'a> Source<'a> {
             .filter(|element| !element.is_empty())
             .collect();
         let mut ids = elements.iter().rev().map(|element| self.ids_in(element));
-        ids.find(|ids| !ids.is_empty()).unwrap_or_default()
+        let ids = ids.find(|ids| !ids.is_empty());
+        ids.unwrap_or_else(|| self.names_in(&leaf.element()))
+    }
+
+    /// The names of tools in an element: what identifies a call and its result without ids.
+    fn names_in(&self, element: &str) -> Vec<String> {
+        let inside = self.leaves.iter().filter(|leaf| leaf.element() == element);
+        let names = inside.filter(|leaf| matches!(leaf.name(), "name" | "tool_name"));
+        names.map(Leaf::text).collect()
     }
 
     /// The texts of the fields in an element whose names end in `id`.

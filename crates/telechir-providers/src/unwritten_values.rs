@@ -407,7 +407,11 @@ fn field_of(leaf: &Leaf) -> String {
 /// Whether a decoder converts the value, so that its absence shows nothing.
 fn is_converted(foreign: &ForeignJson<'_>, leaf: &Leaf) -> bool {
     let is_unfinished = leaf.text() == "incomplete";
-    let is_status = leaf.name() == "status" && foreign.has_outcome && !is_unfinished;
+    let is_status = leaf.name() == "status"
+        && leaf.is_member()
+        && leaf.value.is_string()
+        && foreign.has_outcome
+        && !is_unfinished;
     is_converted_field(leaf)
         || is_status
         || (foreign.has_own_tools && is_tool_name(foreign, leaf))
@@ -421,7 +425,8 @@ fn is_converted_field(leaf: &Leaf) -> bool {
     match leaf.name() {
         "code" => leaf.names().nth(1) != Some("error"),
         "format" => media_types::is_known(&leaf.text()),
-        name => CONVERTED.contains(&name),
+        // A list or an object in their place is no value that a decoder reads.
+        name => CONVERTED.contains(&name) && leaf.is_member(),
     }
 }
 

@@ -211,7 +211,7 @@ pub(super) fn write_history(history: &History) -> (Value, Report) {
         } if *dialect == DIALECT => put_back(member, rest, list),
         Envelope::Object { .. } => {
             let why = "a list of messages has no request or response members";
-            for (name, _) in history.envelope.foreign_fields(DIALECT) {
+            for name in history.envelope.foreign_fields(DIALECT) {
                 report.lost(format!("member `{name}`"), name, why);
             }
             Value::Array(list)

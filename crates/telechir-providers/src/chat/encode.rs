@@ -158,7 +158,7 @@ impl MessageWriter {
     /// Reports the envelope fields of another dialect.
     fn foreign_envelope(&mut self, history: &History) {
         let why = "a list of messages has no request or response members";
-        for (name, _) in history.envelope.foreign_fields(self.flavour.dialect()) {
+        for name in history.envelope.foreign_fields(self.flavour.dialect()) {
             self.report.lost(format!("member `{name}`"), name, why);
         }
     }

@@ -247,7 +247,10 @@ impl<'a> Fields<'a> {
         if self.has("sessionState") && !self.has("messages") {
             return Some(Dialect::BedrockAgents);
         }
-        if let Some(contents) = self.list("contents") {
+        // One content needs no list around it.
+        let one = self.0.get("contents").filter(|one| one.is_object());
+        let contents = one.map(std::slice::from_ref);
+        if let Some(contents) = contents.or_else(|| self.list("contents")) {
             let has_parts = |content: &Value| content.get("parts").is_some();
             return contents
                 .iter()

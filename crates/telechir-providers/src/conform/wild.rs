@@ -61,8 +61,8 @@ impl PairReport {
 
 impl WildReport {
     /// Changes a request or response in one place after the other and translates all of it, as
-    /// `--envelope` does: adds a member that nobody knows to every object, and an unusual value in
-    /// place of every value. A change that is lost without an entry is a finding of its pair. Each
+    /// `--envelope` does: adds a member that nobody knows to every object, and puts an unusual value
+    /// and one of every other JSON type in place of every value. A change that is lost without an entry is a finding of its pair. Each
     /// change goes to one dialect, another one for each path and document.
     pub fn follow_changes(&mut self, dialect: Dialect, document: &Value) {
         let is_complete = matches!(self.kind, DocumentKind::Request | DocumentKind::Response);
@@ -73,7 +73,10 @@ impl WildReport {
         let changed = ChangedDocument::new(dialect, TranslationScope::Document, document);
         let bytes = document.to_string().len();
         let mut paths = HashSet::new();
-        for change in Change::all(document) {
+        for change in Change::all(document)
+            .into_iter()
+            .chain(Change::types(document))
+        {
             let mut hasher = DefaultHasher::new();
             (change.path(), bytes).hash(&mut hasher);
             if !paths.insert(change.path()) {

@@ -98,8 +98,17 @@ impl History {
         let around = rest.shift_remove(member);
         let aside = rest.iter().filter(|(_, value)| !value.is_null());
         let mut members: Vec<String> = aside.map(|(name, _)| name.clone()).collect();
-        let around_message = around.iter().chain(choices(&self.messages));
-        members.extend(fields_of_entries(member, around_message));
+        match &around {
+            Some(Value::Object(fields)) => {
+                let present = fields.iter().filter(|(_, value)| !value.is_null());
+                members.extend(present.map(|(name, _)| format!("{member}.{name}")));
+                members.extend(fields_of_entries(member, choices(&self.messages)));
+            }
+            _ => {
+                let around_message = around.iter().chain(choices(&self.messages));
+                members.extend(fields_of_entries(member, around_message));
+            }
+        }
         let has_instructions = left.is_some();
         members.extend(left.into_iter().flatten());
         *rest = around
@@ -189,6 +198,7 @@ fn thinking_to_text(contents: &mut [Content], to: Dialect, location: &str, repor
 pub(super) fn translate(
     from: Dialect,
     to: Dialect,
+    value: &Value,
     document: &[u8],
     options: &TranslationOptions,
 ) -> Result<TranslatedDocument, TranslationError> {
@@ -198,6 +208,12 @@ pub(super) fn translate(
     }
     let (document, losses) = to.encode_history(&history)?;
     report.absorb(losses);
+    // Other reports of whole documents have JSON pointers.
+    for loss in &mut report.losses {
+        if value.get(&loss.location).is_some() {
+            loss.location.insert(0, '/');
+        }
+    }
     Ok(TranslatedDocument {
         document,
         report,

@@ -135,7 +135,14 @@ fn system(api: Api, members: &mut Members, report: &mut Report) -> Vec<Instructi
     };
     let pointer = format!("/{name}");
     if !matches!(api, Api::Anthropic | Api::Invoke | Api::Converse) {
-        members.take(&pointer);
+        // Of what the codec does not read, every value is reported.
+        let is_read = match api {
+            Api::Generate => members.get(&pointer).is_some_and(google::is_instructions),
+            _ => members.text(&pointer).is_some(),
+        };
+        if is_read {
+            members.take(&pointer);
+        }
         return Vec::new();
     }
     if let Some(text) = members.take_text(&pointer) {
@@ -154,7 +161,9 @@ fn system(api: Api, members: &mut Members, report: &mut Report) -> Vec<Instructi
                 ("text", Value::String(text)) => texts.push(Instruction::new(text)),
                 (_, Value::Null) => {}
                 ("type", kind) if kind == "text" => {}
-                (name @ (history::CACHE | "cachePoint"), marker) if !texts.is_empty() => {
+                (name @ (history::CACHE | "cachePoint"), marker)
+                    if !texts.is_empty() && marker.is_object() =>
+                {
                     let marker = match name {
                         history::CACHE => marker,
                         _ => {

@@ -53,17 +53,19 @@ struct Entry {
 }
 
 impl Entry {
+    /// Takes a text; a value of another type stays, so that it is reported.
     fn text(&mut self, name: &str) -> Option<String> {
-        match self.members.shift_remove(name) {
-            Some(Value::String(text)) => Some(text),
-            _ => None,
-        }
+        let text = self.members.get(name)?.as_str()?.to_owned();
+        self.members.shift_remove(name);
+        Some(text)
     }
 
     fn number(&mut self, name: &str) -> Option<u32> {
-        let value = self.members.shift_remove(name)?;
+        let value = self.members.get(name)?;
         let text = value.as_str().and_then(|text| text.parse().ok());
-        text.or_else(|| value.as_u64().and_then(|value| u32::try_from(value).ok()))
+        let number = text.or_else(|| value.as_u64().and_then(|value| u32::try_from(value).ok()))?;
+        self.members.shift_remove(name);
+        Some(number)
     }
 
     /// Takes Anthropic's `cache_control`.
@@ -400,12 +402,17 @@ fn function(mut members: Map<String, Value>, pointer: &str) -> ReadTool {
         "inputSchema",
     ]
     .iter()
-    .find_map(|name| members.shift_remove(*name))
-    .filter(|schema| !schema.is_null());
+    .find_map(|name| {
+        let is_schema = members.get(*name).is_some_and(is_schema);
+        is_schema.then(|| members.shift_remove(*name)).flatten()
+    });
     let parameters = schema.unwrap_or_else(|| json!({"type": "object", "properties": {}}));
     let mut entry = Entry { members };
     let shared = entry.cache();
     let name = entry.text("name").unwrap_or_default();
+    if name.is_empty() {
+        return unknown("a function without a name", pointer);
+    }
     let description = entry.text("description");
     // The companion of a shell tool, which only telechir declares.
     let is_companion =
@@ -450,6 +457,12 @@ fn function(mut members: Map<String, Value>, pointer: &str) -> ReadTool {
         other_form: None,
         server: None,
     }
+}
+
+/// Whether a value is a JSON schema whose properties can be read.
+fn is_schema(value: &Value) -> bool {
+    let is_readable = |properties: &Value| properties.is_object() || properties.is_null();
+    value.is_object() && value.get("properties").is_none_or(is_readable)
 }
 
 /// Our tools as functions.
@@ -552,7 +565,7 @@ fn converse_entry(members: Map<String, Value>, pointer: &str, tools: &mut Vec<Re
                 let name = name.unwrap_or_default().to_owned();
                 tools.push(own(&name, members, pointer));
             }
-            ("cachePoint", point) if !tools.is_empty() => {
+            ("cachePoint", point) if !tools.is_empty() && point.is_object() => {
                 let marker = SharedSetting::new(CACHE, bedrock::cache_marker(&point));
                 if let Some(last) = tools.last_mut() {
                     last.shared.push(marker);

@@ -90,7 +90,12 @@ fn one(id: &CallId, name: impl Into<String>, args: Value) -> Vec<EncodedFunction
 /// The original name and arguments of a call that could not be decoded.
 fn undecoded(meta: &Meta, id: &CallId) -> Option<Vec<EncodedFunctionCall>> {
     let name = meta.property(PROVIDER, property::FUNCTION)?.as_str()?;
-    let args = meta.property(PROVIDER, property::ARGS)?.clone();
+    let args = meta.property(PROVIDER, property::ARGS)?;
+    let args = match args {
+        Value::Object(_) => args.clone(),
+        Value::String(text) => json!({"arguments": text}),
+        odd => json!({"arguments": odd.to_string()}),
+    };
     Some(one(id, name, args))
 }
 
@@ -213,7 +218,10 @@ fn own_function(content: &Content, id: &CallId, meta: &Meta) -> Vec<EncodedFunct
     let Some(called) = fallback_tools::to_function_call(content) else {
         return Vec::new();
     };
-    let mut args = called.arguments.to_value().unwrap_or_default();
+    let mut args = match called.arguments.to_value() {
+        Ok(args @ Value::Object(_)) => args,
+        Ok(_) | Err(_) => json!({"arguments": called.arguments.to_text()}),
+    };
     if let (Some(decision), Some(args)) = (
         meta.property(PROVIDER, property::DECISION),
         args.as_object_mut(),
@@ -327,8 +335,8 @@ fn function(
             "as a call of a function with the same name",
         );
     }
-    if let Some(odd) = call.meta.property(PROVIDER, property::ARGS) {
-        return one(&id, call.name.as_str(), odd.clone());
+    if let Some(args @ Value::Object(_)) = call.meta.property(PROVIDER, property::ARGS) {
+        return one(&id, call.name.as_str(), args.clone());
     }
     let args = match call.arguments.to_value() {
         Ok(args @ Value::Object(_)) => {

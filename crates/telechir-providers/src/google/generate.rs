@@ -11,6 +11,7 @@ mod stream;
 
 pub(crate) use chat_api::combines_hosted_tools;
 pub(crate) use codec::CODEC;
+pub(crate) use envelope::is_instructions;
 
 /// The dialect's name on the command line and in raw representations.
 pub(super) const DIALECT: &str = "google-generate-content";

@@ -329,7 +329,7 @@ pub(super) fn joined_text(message: &Message) -> String {
 /// Reports the fields around a history of another dialect, which a list cannot represent.
 fn report_foreign_envelope(envelope: &Envelope, own: &str, report: &mut Report) {
     let why = "a list has no fields of a request or response";
-    for (name, _) in envelope.foreign_fields(own) {
+    for name in envelope.foreign_fields(own) {
         report.lost(format!("field `{name}`"), name.clone(), why);
     }
 }

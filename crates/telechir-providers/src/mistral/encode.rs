@@ -112,7 +112,7 @@ impl EntryWriter {
 
     fn foreign_envelope(&mut self, history: &History) {
         let why = "a list of entries has no request or response members";
-        for (name, _) in history.envelope.foreign_fields(DIALECT) {
+        for name in history.envelope.foreign_fields(DIALECT) {
             self.report.lost(format!("member `{name}`"), name, why);
         }
     }

@@ -220,7 +220,7 @@ pub(super) fn write_history(history: &History) -> (Value, Report) {
     let document = match &history.envelope {
         Envelope::Object { dialect, .. } if *dialect != DIALECT => {
             let why = "a list of messages has no request or response members";
-            for (name, _) in history.envelope.foreign_fields(DIALECT) {
+            for name in history.envelope.foreign_fields(DIALECT) {
                 report.lost(format!("member `{name}`"), name, why);
             }
             history.messages.iter().map(message_json).collect()

@@ -137,7 +137,7 @@ impl ItemWriter {
     /// Reports the envelope fields of another dialect.
     fn foreign_envelope(&mut self, envelope: &Envelope) {
         let why = "a list of items has no request or response members";
-        for (name, _) in envelope.foreign_fields(DIALECT) {
+        for name in envelope.foreign_fields(DIALECT) {
             self.report.lost(format!("member `{name}`"), name, why);
         }
     }

@@ -1,11 +1,13 @@
 //! Changes a document in one place after the other and translates it: a member that nobody knows in
-//! every object, an unusual value in place of every value. Each must arrive or be reported.
+//! every object, an unusual value in place of every value, a value of another JSON type in place of
+//! every value. Each must arrive, be reported or be the reason of a refusal.
 //!
 //! `follow` looks for the values that a document has; this shows what becomes of those that it might
 //! have.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
+use std::mem::discriminant;
 
 use serde_json::{Map, Value, json};
 
@@ -38,6 +40,7 @@ pub struct Change {
     steps: Vec<Step>,
     /// Absent if the member is added.
     original: Option<Value>,
+    value: Value,
 }
 
 impl Change {
@@ -48,26 +51,28 @@ impl Change {
         changes
     }
 
-    /// The path of the changed value without positions in lists, and whether it is added.
+    /// The changes of all values of a document to every JSON type that they do not have. A boolean
+    /// is left out, since no output shows where it comes from.
+    pub fn types(document: &Value) -> Vec<Self> {
+        let mut changes = Vec::new();
+        collect_types(document, &mut Vec::new(), &mut changes);
+        changes
+    }
+
+    /// The path of the changed value without positions in lists, whether it is added, and the JSON
+    /// type that it gets instead of its own.
     pub fn path(&self) -> String {
-        let kind = if self.original.is_none() { "+" } else { "" };
-        format!("{kind}{}", self.leaf(Value::Null).path())
+        let leaf = self.leaf(Value::Null);
+        match &self.original {
+            None => format!("+{}", leaf.path()),
+            Some(original) if discriminant(original) == discriminant(&self.value) => leaf.path(),
+            Some(_) => format!("{} as {}", leaf.path(), json_type(&self.value)),
+        }
     }
 
     /// Whether it adds a member.
     pub fn is_addition(&self) -> bool {
         self.original.is_none()
-    }
-
-    fn value(&self) -> Value {
-        match &self.original {
-            Some(Value::Bool(value)) => json!(!value),
-            Some(Value::Number(number)) if number.is_f64() => {
-                json!(f64::from(UNUSUAL_NUMBER) / 1e7)
-            }
-            Some(Value::Number(_)) => json!(UNUSUAL_NUMBER),
-            _ => json!(UNUSUAL_TEXT),
-        }
     }
 
     fn leaf(&self, value: Value) -> Leaf {
@@ -78,9 +83,24 @@ impl Change {
         }
     }
 
+    /// The text or number that must arrive: the new value, or the one inside of it.
+    fn followed(&self) -> Leaf {
+        let mut leaf = self.leaf(self.value.clone());
+        if let Value::Array(items) = &self.value {
+            leaf.steps.push(Step::Index(0));
+            leaf.value = items.first().cloned().unwrap_or_default();
+        } else if let Value::Object(members) = &self.value {
+            let member = members.iter().next();
+            leaf.steps
+                .extend(member.map(|(name, _)| Step::Member(name.clone())));
+            leaf.value = member.map(|(_, value)| value.clone()).unwrap_or_default();
+        }
+        leaf
+    }
+
     fn apply(&self, document: &Value) -> Value {
         let mut changed = document.clone();
-        let (value, mut steps) = (self.value(), self.steps.as_slice());
+        let (value, mut steps) = (&self.value, self.steps.as_slice());
         if self.original.is_none() {
             steps = &steps[..steps.len() - 1];
         }
@@ -98,14 +118,81 @@ impl Change {
 
     /// Whether the value is one of many that mean the same, so that only its effect can be seen.
     fn shows_by_effect(&self, leaf: &Leaf) -> bool {
-        self.original.is_some() && (!leaf.value.is_string() || leaf.is_id())
+        self.has_its_type() && (!leaf.value.is_string() || leaf.is_id())
+    }
+
+    /// Whether the new value has the JSON type of the one that it replaces.
+    fn has_its_type(&self) -> bool {
+        let has_its_type = |original| discriminant(original) == discriminant(&self.value);
+        self.original.as_ref().is_some_and(has_its_type)
+    }
+}
+
+fn unusual(value: &Value) -> Value {
+    match value {
+        Value::Bool(value) => json!(!value),
+        Value::Number(number) if number.is_f64() => json!(f64::from(UNUSUAL_NUMBER) / 1e7),
+        Value::Number(_) => json!(UNUSUAL_NUMBER),
+        Value::Null | Value::String(_) | Value::Array(_) | Value::Object(_) => json!(UNUSUAL_TEXT),
+    }
+}
+
+fn json_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+fn collect_types(value: &Value, steps: &mut Vec<Step>, changes: &mut Vec<Change>) {
+    let others = [
+        json!(UNUSUAL_TEXT),
+        json!(UNUSUAL_NUMBER),
+        json!([UNUSUAL_TEXT]),
+        json!({ADDED_MEMBER: UNUSUAL_TEXT}),
+    ];
+    let is_other = |other: &Value| discriminant(other) != discriminant(value);
+    // The document itself stays what it is.
+    if !steps.is_empty() {
+        changes.extend(others.into_iter().filter(is_other).map(|other| Change {
+            steps: steps.clone(),
+            original: Some(value.clone()),
+            value: other,
+        }));
+    }
+    let mut inside = |step: Step, value: &Value| {
+        steps.push(step);
+        collect_types(value, steps, changes);
+        steps.pop();
+    };
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        Value::Object(members) => members
+            .iter()
+            .for_each(|(name, value)| inside(Step::Member(name.clone()), value)),
+        Value::Array(items) => items
+            .iter()
+            .enumerate()
+            .for_each(|(at, item)| inside(Step::Index(at), item)),
+        Value::String(text) => {
+            if let Some(json) = json_in(text) {
+                inside(Step::Json, &json);
+            }
+        }
     }
 }
 
 fn collect(value: &Value, steps: &mut Vec<Step>, changes: &mut Vec<Change>) {
-    let mut add = |steps: &[Step], original| {
+    let mut add = |steps: &[Step], original: Option<Value>| {
         changes.push(Change {
             steps: steps.to_vec(),
+            value: original
+                .as_ref()
+                .map_or_else(|| json!(UNUSUAL_TEXT), unusual),
             original,
         });
     };
@@ -182,17 +269,27 @@ impl<'a> ChangedDocument<'a> {
         let original = original.as_ref()?;
         let changed = change.apply(self.document);
         let written = self.translate(&changed, to)?;
-        let leaf = found_leaf(&changed, change.leaf(change.value()));
+        let leaf = found_leaf(&changed, change.followed());
         let has_effect = change.shows_by_effect(&leaf) && written != *original;
         if has_effect || written.has(&leaf.value) || written.names(&changed, &leaf) {
             return None;
+        }
+        // A number may arrive as a date or as a rounded one: another number shows it.
+        if let (Value::Number(_), false) = (&change.value, change.has_its_type()) {
+            let other = Change {
+                value: json!(UNUSUAL_NUMBER / 2),
+                ..change.clone()
+            };
+            if self.translate(&other.apply(self.document), to)? != written {
+                return None;
+            }
         }
         Some(Finding {
             fault: Fault::SilentLoss,
             pointer: leaf.pointer(),
             value: change.original.as_ref().map_or_else(
                 || "an added member".to_owned(),
-                |original| excerpt(original, &leaf),
+                |original| excerpt(original, &change.value),
             ),
             in_envelope: self.scope != TranslationScope::Messages,
             unnamed_entry: None,
@@ -251,10 +348,13 @@ fn sent(events: &Value) -> String {
     lines.collect()
 }
 
-fn excerpt(original: &Value, leaf: &Leaf) -> String {
-    let mut shown = leaf.clone();
-    shown.value = original.clone();
-    format!("{} changed to {}", shown.excerpt(), leaf.value)
+fn excerpt(original: &Value, value: &Value) -> String {
+    let shown = Leaf {
+        steps: Vec::new(),
+        value: original.clone(),
+        kinds: Vec::new(),
+    };
+    format!("{} changed to {value}", shown.excerpt())
 }
 
 /// The leaf with the types of the objects around it.

@@ -163,15 +163,31 @@ struct MediaEntries {
     at: HashMap<String, usize>,
     /// Those at a location or inside of it.
     within: HashMap<String, usize>,
+    /// The positions of a message and of the content in it: `messages[0].contents[2]` is 0, 2.
+    positions: HashSet<Vec<usize>>,
 }
 
 impl MediaEntries {
     fn add(&mut self, location: &str) {
         self.all += 1;
+        let numbers = location.split(['[', ']']);
+        let positions: Vec<usize> = numbers.filter_map(|part| part.parse().ok()).collect();
+        if positions.len() > 1 {
+            self.positions.insert(positions);
+        }
         *self.at.entry(location.to_owned()).or_default() += 1;
         for outer in outer_locations(location).chain([location]) {
             *self.within.entry(outer.to_owned()).or_default() += 1;
         }
+    }
+
+    /// Whether one of them is about the content that holds the value.
+    fn has_positions(&self, leaf: &Leaf) -> bool {
+        let positions: Vec<usize> = leaf.positions().collect();
+        let contents = (2..=positions.len()).map(|end| &positions[..end]);
+        contents
+            .into_iter()
+            .any(|content| self.positions.contains(content))
     }
 
     /// Those at a location, inside of it or around it; all without a location.
@@ -292,6 +308,7 @@ impl<'a> Names<'a> {
             *named = match self.name_field(leaf) {
                 FieldMatch::Named => true,
                 FieldMatch::Missing => false,
+                FieldMatch::Media if self.media.has_positions(leaf) => true,
                 FieldMatch::Media => {
                     let (element, location) = (leaf.element(), location(leaf));
                     let named = media.entry(location).or_default();
@@ -349,14 +366,16 @@ impl<'a> Names<'a> {
         let mut found = Vec::new();
         let fields: HashSet<&str> = leaves.iter().map(Leaf::name).collect();
         for entry in self.entries.iter().filter(|entry| !entry.is_preserved) {
-            // A text that is the name of a field names that field.
-            let is_value = |leaf: &Leaf| !fields.contains(leaf.text().as_str());
+            // A text that is the name of a field names that field, and a type only says what was
+            // lost.
+            let is_value =
+                |leaf: &Leaf| leaf.name() != "type" && !fields.contains(leaf.text().as_str());
             let mut by_value = leaves
                 .iter()
-                .filter(|leaf| entry.has_value(leaf) && is_value(leaf));
+                .filter(|leaf| entry.loses_value(leaf) && is_value(leaf));
             let arrived = |leaf: &&Leaf| {
                 let count = counts.get(&leaf.text()).copied().unwrap_or(1);
-                index.has(leaf, count)
+                index.has_whole(leaf, count)
             };
             if let Some(leaf) = by_value.find(arrived) {
                 found.push((entry.to_string(), leaf));
@@ -373,6 +392,20 @@ impl Entry<'_> {
         let mut found_at = self.what.match_indices(&text);
         can_be_named(leaf, &text)
             && found_at.any(|(at, found)| is_named_value(self.what, at..at + found.len()))
+    }
+
+    /// Whether the entry says that the value itself is lost: it is no part of a longer one, and not
+    /// the id that tells which call or result is meant.
+    fn loses_value(&self, leaf: &Leaf) -> bool {
+        let text = leaf.text();
+        let mut found_at = self.what.match_indices(&text);
+        self.has_value(leaf)
+            && found_at.any(|(at, found)| {
+                let before = self.what[..at].trim_end_matches(['`', '"', '\'', ' ']);
+                let is_of = |kind: &&str| before.ends_with(*kind);
+                is_whole(self.what, at..at + found.len())
+                    && !(leaf.is_id() && CONTENTS.iter().any(|kind| is_of(kind)))
+            })
     }
 }
 
@@ -454,6 +487,23 @@ fn is_marked(text: &str, range: Range<usize>) -> bool {
         .iter()
         .any(|name| before.ends_with(name));
     is_after_name || is_subtype || (before.ends_with(is_mark) && after.starts_with(is_mark))
+}
+
+/// Whether a range in a text is neither a part of a word nor of an id or path, such as the name in
+/// `functions.name:0`.
+pub(super) fn is_whole(text: &str, range: Range<usize>) -> bool {
+    let joins = |c: char| matches!(c, '.' | ':' | '-' | '/' | '_');
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let mut before = text[..range.start].chars().rev();
+    let mut after = text[range.end..].chars();
+    let continues = |next: Option<char>, further: Option<char>| {
+        next.is_some_and(is_part)
+            || (next.is_some_and(joins) && further.is_some_and(char::is_alphanumeric))
+    };
+    let word = &text[range];
+    let starts = !word.starts_with(is_part) || !continues(before.next(), before.next());
+    let ends = !word.ends_with(is_part) || !continues(after.next(), after.next());
+    starts && ends
 }
 
 /// Whether a range in a text is not a part of a word.

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
+use super::naming::is_whole;
 use crate::leaves::{Leaf, json_in};
 use crate::media_types;
 
@@ -73,6 +74,18 @@ impl OutputIndex {
             Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => false,
         };
         is_distinct && self.has_text(&text, count)
+    }
+
+    /// The same for a value that is no part of a longer word or id.
+    pub(super) fn has_whole(&self, leaf: &Leaf, count: usize) -> bool {
+        let text = leaf.text();
+        let is_word = leaf.value.is_number() || !text.contains(char::is_whitespace);
+        if !is_word || is_binary(&text) {
+            return self.has(leaf, count);
+        }
+        let found = self.text.match_indices(&text);
+        let whole = found.filter(|(at, found)| is_whole(&self.text, *at..at + found.len()));
+        self.has(leaf, count) && whole.count() >= count
     }
 
     /// Whether the document has data of this media type, under any of its names.

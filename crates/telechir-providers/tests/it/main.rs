@@ -33,6 +33,7 @@ mod neutral;
 mod neutral_tools;
 mod newest_types;
 mod openai;
+mod other_clients;
 mod pages;
 mod passed_images;
 mod payload_limits;

@@ -42,7 +42,7 @@ pub(super) fn report_foreign_envelope(envelope: &Envelope, report: &mut Report) 
     // The role and type of a response that is a message are those of the message.
     let is_own = |name: &str| ["role", "type"].contains(&name);
     let fields = envelope.foreign_fields(DIALECT);
-    for (name, _) in fields.filter(|(name, _)| !is_own(name)) {
+    for name in fields.filter(|name| !is_own(name)) {
         report.lost(
             format!("field `{name}`"),
             &location,

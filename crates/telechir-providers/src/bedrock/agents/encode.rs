@@ -191,7 +191,7 @@ pub(super) fn encode_history(history: &History) -> Result<(Value, Report), Encod
         Envelope::Object {
             dialect, member, ..
         } if *dialect != DIALECT => {
-            for (name, _) in history.envelope.foreign_fields(DIALECT) {
+            for name in history.envelope.foreign_fields(DIALECT) {
                 let location = format!("around `{member}` ({dialect})");
                 report.lost(
                     format!("field `{name}`"),

@@ -6,7 +6,7 @@ use telechir_protocol::{Message, Role};
 
 use super::DIALECT;
 use super::encode_part::Parts;
-use super::envelope::{ALONE, CANDIDATES, CONTENTS, INSTRUCTIONS, PART, PARTS};
+use super::envelope::{ALONE, CANDIDATES, CONTENTS, INSTRUCTIONS, PART, PARTS, put_back};
 use crate::google::call_encoder::{CallEncoder, CallForm as _, unchanged};
 use crate::google::context::GoogleContext;
 use crate::google::turns::{self, AuthoredTurn, TurnAuthor, TurnEntry, own_around};
@@ -64,7 +64,7 @@ impl<'a> OwnEnvelope<'a> {
                 rest.into()
             }
             Some(CONTENTS) => {
-                rest.insert(CONTENTS.to_owned(), contents.into());
+                put_back(&mut rest, CONTENTS, contents);
                 if let Some(system) = system {
                     let name = INSTRUCTIONS.iter().find(|name| rest.contains_key(**name));
                     let name = name.copied().unwrap_or(INSTRUCTIONS[0]);
@@ -110,7 +110,7 @@ fn instructions<'a>(
             })
         })
         .collect();
-    content.insert("parts".to_owned(), parts.into());
+    put_back(&mut content, "parts", parts);
     (Some(content.into()), rest)
 }
 
@@ -150,7 +150,7 @@ fn content<'a>(turn: &AuthoredTurn<'a>, encoder: &mut CallEncoder<'a>) -> Option
             Map::from_iter([("role".to_owned(), Value::from(role))])
         }
     };
-    content.insert("parts".to_owned(), parts.into());
+    put_back(&mut content, "parts", parts);
     Some(content.into())
 }
 

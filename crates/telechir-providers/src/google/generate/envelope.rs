@@ -138,9 +138,15 @@ fn object(mut rest: Map<String, Value>) -> Result<ParsedContents, DecodeError> {
     if let Some(error) = rest.get("error").and_then(Value::as_object) {
         return Err(provider_error(error));
     }
-    if rest.contains_key(CONTENTS) {
-        let Some(Value::Array(contents)) = rest.insert(CONTENTS.to_owned(), Value::Null) else {
-            return Err(wrong("`contents` is not a list"));
+    if let Some(contents) = rest.get_mut(CONTENTS) {
+        let contents = match std::mem::take(contents) {
+            Value::Array(list) => list,
+            // The service reads one content as a list of it.
+            one @ Value::Object(_) => {
+                *contents = one_alone();
+                vec![one]
+            }
+            _ => return Err(wrong("`contents` is not a list")),
         };
         return Ok(ParsedContents {
             contents,
@@ -241,10 +247,15 @@ fn refuse_other(document: &Value) -> Result<(), DecodeError> {
     })
 }
 
+/// Whether the instructions have a form that the decoder reads.
+pub(crate) fn is_instructions(field: &Value) -> bool {
+    instructions(field).is_some()
+}
+
 /// The request's instructions as its first message.
 fn instructions(field: &Value) -> Option<Message> {
     let field = field.as_object()?;
-    let parts = field.get("parts")?.as_array()?;
+    let parts = parts_of(field.get("parts")?)?;
     let context = GoogleContext::default();
     let read = |part: &Value| {
         Some(decode_part::read(
@@ -259,10 +270,38 @@ fn instructions(field: &Value) -> Option<Message> {
     Some(message)
 }
 
+/// A list of parts, or one part, which the service reads as a list of it.
+fn parts_of(parts: &Value) -> Option<&[Value]> {
+    match parts {
+        Value::Array(parts) => Some(parts),
+        one @ Value::Object(_) => Some(std::slice::from_ref(one)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+    }
+}
+
 fn without_parts(content: &Map<String, Value>) -> Map<String, Value> {
     let mut around = content.clone();
-    around.insert("parts".to_owned(), Value::Null);
+    let parts = match content.get("parts") {
+        Some(Value::Object(_)) => one_alone(),
+        _ => Value::Null,
+    };
+    around.insert("parts".to_owned(), parts);
     around
+}
+
+/// What stands for an element that is not in a list.
+fn one_alone() -> Value {
+    Value::Object(Map::new())
+}
+
+/// Puts elements in their place: a single one without a list if it came so.
+pub(super) fn put_back(around: &mut Map<String, Value>, name: &str, mut elements: Vec<Value>) {
+    let was_alone = around.get(name).is_some_and(Value::is_object);
+    let value = match elements.len() {
+        1 if was_alone => elements.remove(0),
+        _ => elements.into(),
+    };
+    around.insert(name.to_owned(), value);
 }
 
 /// Decodes contents one after another.
@@ -316,7 +355,8 @@ impl ContentsReader {
         if member(content, "role").is_some_and(|role| !role.is_string()) {
             return Err(wrong(format!("{location}.role is not a text")));
         }
-        let role = match text(content, "role") {
+        let role = text(content, "role").map(str::to_lowercase);
+        let role = match role.as_deref() {
             Some("model") => Role::Assistant,
             // Some proxies leave it out in a response.
             None if self.id_prefix.is_some() => Role::Assistant,
@@ -331,8 +371,9 @@ impl ContentsReader {
         };
         let parts = match content.get("parts") {
             None | Some(Value::Null) => &[][..],
-            Some(Value::Array(parts)) => parts.as_slice(),
-            Some(_) => return Err(wrong(format!("{location}.parts is not a list"))),
+            Some(parts) => {
+                parts_of(parts).ok_or_else(|| wrong(format!("{location}.parts is not a list")))?
+            }
         };
         let ids = self.id_prefix.clone().unwrap_or_else(|| at.to_string());
         let mut contents = Vec::new();

@@ -8,7 +8,7 @@ use telechir_protocol::{
 
 use super::computer::unfinished;
 use super::{CallContext, ItemReader, message_of};
-use crate::json::{kind, list, object, owned, text};
+use crate::json::{kind, list, object, owned, present, text};
 use crate::openai::PROVIDER;
 use crate::openai::call_form::form_property;
 use crate::openai::item::{Item, keep, limit, raw};
@@ -20,6 +20,7 @@ impl ItemReader {
         let action = object(item, "action").unwrap_or(&none);
         let (commands, problem) = commands(action);
         let mut call = ShellCall::execute(call_id, commands);
+        let problem = problem.or_else(|| unreadable_setting(action));
         call.exception = problem.or_else(|| unfinished(item));
         call.timeout_ms = limit(action, "timeout_ms");
         call.max_output = limit(action, "max_output_length");
@@ -88,6 +89,26 @@ fn commands(action: &Item) -> (Vec<Command>, Option<String>) {
     }
 }
 
+/// A setting, whether a value has its type, and the type's name.
+type ExpectedType = (&'static str, fn(&Value) -> bool, &'static str);
+
+/// The reason a call must not be executed whose folder, user, variables or limits are of another
+/// type: without them it would do something else.
+fn unreadable_setting(action: &Item) -> Option<String> {
+    let expected: [ExpectedType; 5] = [
+        ("working_directory", Value::is_string, "a string"),
+        ("user", Value::is_string, "a string"),
+        ("env", Value::is_object, "an object"),
+        ("timeout_ms", Value::is_number, "a number"),
+        ("max_output_length", Value::is_number, "a number"),
+    ];
+    let mut wrong = expected.iter().filter(|(name, is_expected, _)| {
+        present(action, name).is_some_and(|found| !is_expected(found))
+    });
+    let (name, _, kind) = wrong.next()?;
+    Some(format!("`action.{name}` is not {kind}"))
+}
+
 fn output_entry(entry: &Item) -> CommandOutput {
     let none = Item::new();
     let outcome = object(entry, "outcome").unwrap_or(&none);
@@ -103,7 +124,11 @@ fn output_entry(entry: &Item) -> CommandOutput {
             ("exit", Some(0)) => ShellOutcome::Success,
             ("exit", _) => ShellOutcome::Error,
             ("timeout", _) => ShellOutcome::Timeout,
-            (other, _) => ShellOutcome::Other(other.to_owned()),
+            (other, _) => ShellOutcome::Other(match present(entry, "outcome") {
+                Some(Value::String(outcome)) => outcome.clone(),
+                Some(odd) if !odd.is_object() => odd.to_string(),
+                _ => other.to_owned(),
+            }),
         },
         ..CommandOutput::default()
     }
@@ -124,6 +149,7 @@ pub(super) fn local_call(item: &Item) -> Option<Content> {
         text(item, "call_id")?,
         argv.map(Command::Argv).into_iter().collect(),
     );
+    let problem = problem.or_else(|| unreadable_setting(action));
     call.exception = problem.or_else(|| unfinished(item));
     call.timeout_ms = limit(action, "timeout_ms");
     call.cwd = owned(action, "working_directory");

@@ -20,6 +20,10 @@ const EVERY: &str = "TELECHIR_EVERY_CHANGE";
 const SHARE: u64 = 100;
 
 fn follow_vectors(scope: TranslationScope, folders: &[&str]) {
+    follow(scope, folders, Change::all);
+}
+
+fn follow(scope: TranslationScope, folders: &[&str], changes: fn(&Value) -> Vec<Change>) {
     let is_complete = std::env::var_os(EVERY).is_some();
     let mut seen: HashSet<(Dialect, Dialect, String)> = HashSet::new();
     let mut lost: Vec<String> = Vec::new();
@@ -33,7 +37,7 @@ fn follow_vectors(scope: TranslationScope, folders: &[&str]) {
     });
     for (name, from, document) in documents {
         let changed = ChangedDocument::new(from, scope, &document);
-        for change in Change::all(&document) {
+        for change in changes(&document) {
             // Events repeat and correct each other's values.
             if scope == TranslationScope::Events && !change.is_addition() {
                 continue;
@@ -144,4 +148,36 @@ fn changes_of_messages_of_the_others_survive() {
 fn changes_of_streams_survive() {
     let folders = ["anthropic", "functions", "google", "mistral", "openai"];
     follow_vectors(TranslationScope::Events, &folders);
+}
+
+/// A list as a name, a text as a list of properties, a number as an id.
+fn follow_types(folders: &[&str]) {
+    for scope in [TranslationScope::Document, TranslationScope::Messages] {
+        follow(scope, folders, Change::types);
+    }
+}
+
+#[test]
+fn values_of_another_type_in_documents_of_anthropic_survive() {
+    follow_types(&["anthropic"]);
+}
+
+#[test]
+fn values_of_another_type_in_documents_of_google_survive() {
+    follow_types(&["google"]);
+}
+
+#[test]
+fn values_of_another_type_in_documents_of_openai_survive() {
+    follow_types(&["openai"]);
+}
+
+#[test]
+fn values_of_another_type_in_documents_of_bedrock_survive() {
+    follow_types(&["agent-framework", "bedrock"]);
+}
+
+#[test]
+fn values_of_another_type_in_chat_messages_survive() {
+    follow_types(&["functions", "mistral"]);
 }

@@ -31,27 +31,14 @@ const HEAD: &str = "\
 ";
 
 /// Why values stay lost: the end of a path and the reason.
-const REASONS: [(&str, &str); 7] = [
-    ("json/body", "An empty object holds no value."),
+const REASONS: [(&str, &str); 3] = [
     (
         "is_error",
         "The text of the result says that it failed: an error that it names, or the sentence of a halted toolset.",
     ),
     (
-        "items/*/text",
-        "The framework repeats the exception as a text, which goes over as the error.",
-    ),
-    (
-        "contents/*/result",
-        "The framework repeats the exception as the result, which goes over as the error.",
-    ),
-    (
         "screenshot/media_type",
         "The service finds the type of an image behind an address itself.",
-    ),
-    (
-        "messages/*/name",
-        "A result of the older form repeats the name of its call.",
     ),
     (
         "safety_acknowledgement",
