@@ -425,8 +425,17 @@ fn is_converted_field(leaf: &Leaf) -> bool {
     match leaf.name() {
         "code" => leaf.names().nth(1) != Some("error"),
         "format" => media_types::is_known(&leaf.text()),
-        // A list or an object in their place is no value that a decoder reads.
-        name => CONVERTED.contains(&name) && leaf.is_member(),
+        name => CONVERTED.contains(&name) && leaf.is_member() && has_type_of(name, &leaf.value),
+    }
+}
+
+/// Whether a value has the JSON type that decoders read in a converted field.
+fn has_type_of(name: &str, value: &Value) -> bool {
+    match name {
+        "is_error" | "success" | "timed_out" => value.is_boolean(),
+        "return_code" => value.is_number(),
+        "code" => true,
+        _ => value.is_string(),
     }
 }
 
@@ -435,7 +444,18 @@ fn is_input(leaf: &Leaf) -> bool {
     let names = leaf.names();
     let inside: Vec<&str> = names.take_while(|name| !INPUTS.contains(name)).collect();
     let is_inside = leaf.names().any(|name| INPUTS.contains(&name));
-    is_inside && inside.iter().all(|name| INPUT_FIELDS.contains(name))
+    is_inside
+        && inside.iter().all(|name| INPUT_FIELDS.contains(name))
+        && !(is_limit(leaf.name()) && leaf.value.is_string() && !is_number(&leaf.text()))
+}
+
+/// Whether a field of an input holds a number alone.
+fn is_limit(name: &str) -> bool {
+    matches!(name, "timeout_ms" | "max_output_length" | "insert_line")
+}
+
+fn is_number(text: &str) -> bool {
+    text.parse::<f64>().is_ok()
 }
 
 /// Whether the value is the name of a tool, beside what it was given or returned.
