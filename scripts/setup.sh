@@ -33,16 +33,17 @@ packages=(
 if [ "${APPLICATIONS:-}" = 1 ]; then
   packages+=(
     "featherpad:/usr/bin/featherpad:a Qt application"
+    "firefox-esr:/usr/bin/firefox-esr:a browser with elements of its own"
+    "gimp:/usr/bin/gimp:a GTK 2 application"
     "libreoffice-calc:/usr/bin/localc:a large application"
-    "libreoffice-gtk3:/usr/lib/libreoffice/program/libvclplug_gtk3lo.so:its GTK 3 windows"
+    "libreoffice-gtk3:/usr/lib/libreoffice/program/libvclplug_gtk3lo.so:its elements"
+    "libreoffice-writer:/usr/bin/lowriter:a large application"
     "zenity:/usr/bin/zenity:GTK 3 dialogs"
     "thunar:/usr/bin/thunar:a file manager"
     "pcmanfm:/usr/bin/pcmanfm:another file manager"
     "gnumeric:/usr/bin/gnumeric:a spreadsheet"
     "xarchiver:/usr/bin/xarchiver:an archive manager"
     "gedit:/usr/bin/gedit:an editor"
-    "gimp:/usr/bin/gimp:an image editor"
-    "firefox-esr:/usr/bin/firefox-esr:a browser that is not Chromium"
   )
 fi
 

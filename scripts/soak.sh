@@ -15,7 +15,9 @@
 # 5. Payload limits: payloads of 100 MB in every dialect (scripts/payload-limits.sh).
 # 6. Fuzzing: every reader of external bytes (scripts/fuzz.sh). FUZZ_SECONDS: time per target
 #    [default: 600].
-# 7. The HTTP API: generated requests by its OpenAPI document (scripts/schemathesis.sh).
+# 7. Reading: reads the elements of large programs while dialogs open and close
+#    (scripts/reading.sh). READING_ROUNDS: rounds per program [default: 200].
+# 8. The HTTP API: generated requests by its OpenAPI document (scripts/schemathesis.sh).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 APPLICATIONS=1 scripts/setup.sh
@@ -41,5 +43,7 @@ TELECHIR_CYCLES=${BROWSER_CYCLES:-100} cargo test --quiet --package telechir-bro
 scripts/payload-limits.sh
 
 scripts/fuzz.sh
+
+scripts/reading.sh
 
 EXAMPLES=${EXAMPLES:-200} scripts/schemathesis.sh

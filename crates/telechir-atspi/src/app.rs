@@ -1,6 +1,7 @@
 //! Reads the elements of one application: its cache in one call, then what the cache lacks.
 
 mod bulk;
+pub(crate) mod cells;
 mod details;
 mod names;
 mod walk;
@@ -14,7 +15,9 @@ pub(crate) use details::{bounds_of, corner, each_extent, holds_number, holds_tex
 
 use crate::bus::{AtSpiBus, within};
 use crate::error::BusError;
-use crate::object::{APPLICATION, Abilities, CACHE, CacheItem, ObjectRef, ROOT};
+use crate::object::{
+    ACCESSIBLE, APPLICATION, Abilities, CACHE, CacheItem, CellPlace, ObjectRef, ROOT,
+};
 use crate::refs::ElementRefs;
 use crate::state::Bits;
 
@@ -41,6 +44,11 @@ pub(crate) struct AccessibleNode {
     pub(crate) bits: Bits,
     pub(crate) depth: usize,
     pub(crate) bounds: Option<ScreenBounds>,
+    /// What the reported bounds lacked to be those on the screen.
+    pub(crate) shift: (i32, i32),
+    pub(crate) cell: Option<CellPlace>,
+    /// Whether it is in a menu bar that the program has but never draws.
+    is_in_undrawn_bar: bool,
     pub(crate) value: Option<String>,
     pub(crate) automation_id: Option<String>,
     pub(crate) actions: Vec<String>,
@@ -70,6 +78,9 @@ impl AccessibleNode {
             bits,
             depth: 0,
             bounds: None,
+            shift: (0, 0),
+            cell: None,
+            is_in_undrawn_bar: false,
             value: None,
             automation_id: None,
             actions: Vec::new(),
@@ -84,6 +95,9 @@ struct Toolkit {
     is_gtk4: bool,
     /// Chromium's cache omits pages.
     is_chromium: bool,
+    /// LibreOffice lists elements in its cache that it has already destroyed: it crashes when it is
+    /// asked for the cache, a few dialogs later.
+    has_unsafe_cache: bool,
 }
 
 /// Reads an application. `timeout` limits its first reply, so that a hanging application is skipped
@@ -109,7 +123,7 @@ pub(crate) async fn read(
     };
     let (mut nodes, left_off) = match entries {
         Some(entries) => entries,
-        None => read_tree(bus, root, timeout).await?,
+        None => read_tree(bus, root, timeout, toolkit.has_unsafe_cache).await?,
     };
     if toolkit.is_gtk4 {
         names::tidy(&mut nodes);
@@ -122,9 +136,11 @@ pub(crate) async fn read(
         details::read_details(bus, &mut nodes, &context, detail),
     )
     .await?;
+    nodes.retain(|node| !node.is_in_undrawn_bar);
+    let unread_cells = within("an application", READ_TIMEOUT, cells::read(bus, &mut nodes)).await?;
     Ok(ApplicationElements {
         nodes,
-        left_off,
+        left_off: left_off + unread_cells,
         counts_from_window: toolkit.is_gtk4,
     })
 }
@@ -135,11 +151,17 @@ async fn read_tree(
     bus: &AtSpiBus,
     root: &ObjectRef,
     timeout: Duration,
+    has_unsafe_cache: bool,
 ) -> Result<(Vec<AccessibleNode>, usize), BusError> {
-    let items = within("an application", timeout, cached(bus, root)).await?;
+    let (items, extent) = if has_unsafe_cache {
+        (Vec::new(), walk::ReadExtent::Showing)
+    } else {
+        let items = within("an application", timeout, cached(bus, root)).await?;
+        (items, walk::ReadExtent::Everything)
+    };
     let until = Instant::now() + READ_TIMEOUT;
     let mut found = ElementMap::of(items);
-    let is_complete = walk::complete(bus, root, &mut found, until).await;
+    let is_complete = walk::complete(bus, root, &mut found, extent, until).await;
     let (nodes, cut) = found.in_order(root);
     Ok((nodes, cut + usize::from(!is_complete)))
 }
@@ -160,7 +182,8 @@ async fn cached(bus: &AtSpiBus, root: &ObjectRef) -> Result<Vec<CacheItem>, BusE
 }
 
 async fn toolkit(bus: &AtSpiBus, root: &ObjectRef) -> Toolkit {
-    let (name, version) = tokio::join!(
+    let (application, name, version) = tokio::join!(
+        bus.property::<String>(root, ACCESSIBLE, "Name"),
         bus.property::<String>(root, APPLICATION, "ToolkitName"),
         bus.property::<String>(root, APPLICATION, "Version"),
     );
@@ -169,6 +192,8 @@ async fn toolkit(bus: &AtSpiBus, root: &ObjectRef) -> Toolkit {
     Toolkit {
         is_gtk4: is_gtk && version.is_ok_and(|version| version.starts_with('4')),
         is_chromium: name.eq_ignore_ascii_case("chromium"),
+        // It reports GTK's name, but most of its elements are its own.
+        has_unsafe_cache: application.is_ok_and(|name| name == "soffice"),
     }
 }
 

@@ -11,13 +11,13 @@ use telechir_device::{
 };
 use zbus::OwnedObjectPath;
 
-use crate::app::{self, AccessibleNode, ApplicationElements};
+use crate::app::{self, AccessibleNode, ApplicationElements, cells};
 use crate::bus::{AtSpiBus, BusRoute, BusSocket, within};
 use crate::element::ElementHandle;
-use crate::error::BusError;
+use crate::error::{BusError, stale};
 use crate::object::{ACCESSIBLE, ObjectRef, ROOT};
 use crate::refs::{ElementRefs, RefTarget};
-use crate::{actions, role, set_value};
+use crate::{actions, placement, role, set_value};
 
 /// Bus name of the registry of applications.
 const REGISTRY: &str = "org.a11y.atspi.Registry";
@@ -106,7 +106,7 @@ impl AtSpi {
         let mut tree = ElementTree::default();
         for (root, answer) in roots.iter().zip(answers) {
             match answer {
-                Ok(application) => self.add(&mut tree, application),
+                Ok(application) => self.add(&mut tree, root, application),
                 Err(BusError::TimedOut { .. }) => {
                     let name = format!("An application ({})", root.bus);
                     let name = self.silent.entry(root.bus.clone()).or_insert(name);
@@ -121,9 +121,11 @@ impl AtSpi {
         Ok(tree)
     }
 
-    fn add(&mut self, tree: &mut ElementTree, application: ApplicationElements) {
+    fn add(&mut self, tree: &mut ElementTree, root: &ObjectRef, application: ApplicationElements) {
         tree.omitted += application.left_off;
         let mut window: Option<String> = None;
+        // The root and the ancestors of the next element.
+        let mut holders = vec![root.clone()];
         for node in application.nodes {
             if tree.elements.len() >= MAX_ELEMENTS {
                 tree.omitted += 1;
@@ -132,17 +134,28 @@ impl AtSpi {
             if node.depth == 0 {
                 window = application.counts_from_window.then(|| node.name.clone());
             }
-            let element = self.element_of(node, window.clone());
+            holders.truncate(node.depth + 1);
+            let parent = holders.last().cloned();
+            holders.push(node.object.clone());
+            let element = self.element_of(node, parent, window.clone());
             tree.elements.push(element);
         }
     }
 
-    fn element_of(&mut self, node: AccessibleNode, counts_from: Option<String>) -> Element {
+    fn element_of(
+        &mut self,
+        node: AccessibleNode,
+        parent: Option<ObjectRef>,
+        counts_from: Option<String>,
+    ) -> Element {
         let role = role::name(node.role);
         let states = node.bits.meaning(node.role);
         let target = RefTarget {
             object: node.object,
             role: node.role,
+            parent,
+            cell: node.cell,
+            shift: node.shift,
             abilities: node.abilities,
             counts_from,
         };
@@ -161,17 +174,19 @@ impl AtSpi {
 
     /// A handle to the element of a ref, if it still exists.
     async fn handle(&mut self, id: &str) -> Result<ElementHandle, DeviceError> {
-        let bus = self.bus().await?;
-        let target = self.refs.find(id).cloned().ok_or_else(|| stale(id))?;
-        let element = ElementHandle::new(bus, target, id);
-        element.window().await?;
-        Ok(element)
+        Ok(self.placed(id).await?.0)
     }
-}
 
-pub(crate) fn stale(id: &str) -> DeviceError {
-    DeviceError::Stale {
-        target: id.to_owned(),
+    /// The same, and the title of its window; empty if it has none.
+    async fn placed(&mut self, id: &str) -> Result<(ElementHandle, String), DeviceError> {
+        let bus = self.bus().await?;
+        let mut target = self.refs.find(id).cloned().ok_or_else(|| stale(id))?;
+        if let Some(cell) = &target.cell {
+            target.object = cells::at(&bus, cell).await?.ok_or_else(|| stale(id))?;
+        }
+        let element = ElementHandle::new(bus, target, id);
+        let window = placement::window_of(&element, &self.refs).await?;
+        Ok((element, window))
     }
 }
 
@@ -202,11 +217,15 @@ impl Accessibility for AtSpi {
         id: &str,
         windows: &[Window],
     ) -> Result<LocatedElement, DeviceError> {
-        let element = self.handle(id).await?;
-        let (node, window) = tokio::try_join!(element.node(windows), element.window())?;
-        let counts_from = element.target().counts_from.clone();
+        let (element, window) = self.placed(id).await?;
+        let node = element.node(windows).await?;
+        let RefTarget {
+            parent,
+            counts_from,
+            ..
+        } = element.target().clone();
         Ok(LocatedElement {
-            element: self.element_of(node, counts_from),
+            element: self.element_of(node, parent, counts_from),
             window,
         })
     }

@@ -25,6 +25,8 @@ use crate::object::{ObjectRef, PROPERTIES};
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Interval for repeating the registration while the registry is starting.
 const REGISTRY_RETRY_INTERVAL: Duration = Duration::from_millis(10);
+/// Maximum wait for one reply of an application.
+pub(crate) const REPLY_TIMEOUT: Duration = Duration::from_secs(1);
 /// Maximum number of pending calls. More are not faster, and a bus limits them.
 const MAX_PENDING_CALLS: usize = 256;
 

@@ -5,30 +5,24 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use telechir_device::{DeviceError, ElementState, ElementStates, ScreenBounds, Window};
+use zbus::DynamicType;
 use zbus::wire::DynamicDeserialize;
-use zbus::{DynamicType, OwnedVariant};
 
 use crate::app::{
     AccessibleNode, bounds_of, corner, each_extent, holds_number, holds_text, readable,
 };
-use crate::atspi::stale;
-use crate::bus::{AtSpiBus, within};
-use crate::error::BusError;
-use crate::object::{ACCESSIBLE, Abilities, ObjectRef, PROPERTIES, ROOT, TEXT, VALUE};
+use crate::bus::{AtSpiBus, REPLY_TIMEOUT, within};
+use crate::error::{BusError, stale};
+use crate::object::{ACCESSIBLE, Abilities, TEXT, VALUE};
 use crate::refs::RefTarget;
 use crate::role;
 use crate::state::{Bits, DEFUNCT, SHOWING, VISIBLE};
 
-/// Maximum wait for one reply of an application.
-const REPLY_TIMEOUT: Duration = Duration::from_secs(1);
 /// Maximum wait for an element to change. Not all toolkits announce changes, so it is polled at
 /// growing intervals.
 const CHANGE_TIMEOUT: Duration = Duration::from_millis(500);
 const FIRST_PAUSE: Duration = Duration::from_millis(2);
 const MAX_PAUSE: Duration = Duration::from_millis(50);
-
-/// Maximum nesting of elements; deeper trees are treated as cycles.
-const MAX_DEPTH: usize = 200;
 
 /// An element and the bus to its application.
 #[derive(Debug)]
@@ -117,36 +111,6 @@ impl ElementHandle {
         })
     }
 
-    /// The title of its window. An object may outlive its window: without a window the element is
-    /// stale.
-    pub(crate) async fn window(&self) -> Result<String, DeviceError> {
-        let mut at = self.target.object.clone();
-        for _ in 0..MAX_DEPTH {
-            let requested = self
-                .bus
-                .get(&at, PROPERTIES, "Get", &(ACCESSIBLE, "Parent"));
-            let parent: OwnedVariant =
-                match within("an application", REPLY_TIMEOUT, requested).await {
-                    Ok(parent) => parent,
-                    Err(BusError::Refused(_)) => return Err(stale(&self.id)),
-                    Err(error) => return Err(error.into()),
-                };
-            let parent = ObjectRef::of(&parent).ok_or_else(|| stale(&self.id))?;
-            if parent.path.as_str() != ROOT {
-                at = parent;
-                continue;
-            }
-            let windows = self.bus.get(&parent, ACCESSIBLE, "GetChildren", &());
-            let windows: Vec<ObjectRef> = within("an application", REPLY_TIMEOUT, windows).await?;
-            if !windows.contains(&at) {
-                return Err(stale(&self.id));
-            }
-            let name = self.bus.property::<String>(&at, ACCESSIBLE, "Name");
-            return Ok(within("an application", REPLY_TIMEOUT, name).await?);
-        }
-        Err(stale(&self.id))
-    }
-
     pub(crate) async fn abilities(&self) -> Result<Abilities, BusError> {
         let names: Vec<String> = self.call(ACCESSIBLE, "GetInterfaces", &()).await?;
         Ok(Abilities::of(&names))
@@ -166,8 +130,9 @@ impl ElementHandle {
         )?;
         let mut node = AccessibleNode::bare(object.clone(), self.target.role, fields.bits);
         (node.name, node.abilities) = (name, abilities);
+        (node.cell, node.shift) = (self.target.cell.clone(), self.target.shift);
         node.bounds = self.bounds(fields.bits, windows).await?;
-        if holds_text(&node) {
+        if holds_text(&node) || (node.cell.is_some() && node.abilities.has(Abilities::TEXT)) {
             node.value = self.text().await.ok();
         } else if holds_number(&node) {
             let number = self.bus.property::<f64>(object, VALUE, "CurrentValue");
@@ -195,7 +160,7 @@ impl ElementHandle {
         let extents = async { Ok(each_extent(&self.bus, [&self.target.object], from).await) };
         let extents = within("an application", REPLY_TIMEOUT, extents).await?;
         let corner = match counts_from {
-            None => Some((0, 0)),
+            None => Some(self.target.shift),
             Some(title) => corner(windows, title, None),
         };
         let extent = extents.into_iter().next().flatten();

@@ -63,3 +63,10 @@ impl From<BusError> for DeviceError {
         }
     }
 }
+
+/// The element with this ref is gone.
+pub(crate) fn stale(id: &str) -> DeviceError {
+    DeviceError::Stale {
+        target: id.to_owned(),
+    }
+}

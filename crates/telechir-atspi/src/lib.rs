@@ -24,6 +24,7 @@ mod bus;
 mod element;
 mod error;
 mod object;
+mod placement;
 mod refs;
 mod role;
 mod set_value;

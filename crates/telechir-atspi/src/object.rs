@@ -11,6 +11,7 @@ pub(crate) const COMPONENT: &str = "org.a11y.atspi.Component";
 pub(crate) const EDITABLE_TEXT: &str = "org.a11y.atspi.EditableText";
 pub(crate) const PROPERTIES: &str = "org.freedesktop.DBus.Properties";
 pub(crate) const SELECTION: &str = "org.a11y.atspi.Selection";
+pub(crate) const TABLE: &str = "org.a11y.atspi.Table";
 pub(crate) const TEXT: &str = "org.a11y.atspi.Text";
 pub(crate) const VALUE: &str = "org.a11y.atspi.Value";
 pub(crate) const APPLICATION: &str = "org.a11y.atspi.Application";
@@ -48,6 +49,14 @@ impl ObjectRef {
     }
 }
 
+/// The place of a cell in a table that describes its cells on request, each time by a new object.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct CellPlace {
+    pub(crate) table: ObjectRef,
+    pub(crate) row: i32,
+    pub(crate) column: i32,
+}
+
 /// The interfaces of an object that this crate uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Abilities(u8);
@@ -60,6 +69,7 @@ impl Abilities {
     pub(crate) const SELECTION: u8 = 1 << 3;
     pub(crate) const TEXT: u8 = 1 << 4;
     pub(crate) const VALUE: u8 = 1 << 5;
+    pub(crate) const TABLE: u8 = 1 << 6;
 
     pub(crate) fn of(interfaces: &[String]) -> Self {
         let bit = |name: &String| match name.as_str() {
@@ -67,6 +77,7 @@ impl Abilities {
             COMPONENT => Self::COMPONENT,
             EDITABLE_TEXT => Self::EDITABLE_TEXT,
             SELECTION => Self::SELECTION,
+            TABLE => Self::TABLE,
             TEXT => Self::TEXT,
             VALUE => Self::VALUE,
             _ => 0,

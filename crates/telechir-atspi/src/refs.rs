@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::object::{Abilities, ObjectRef};
+use crate::object::{Abilities, CellPlace, ObjectRef};
 
 /// Maximum number of refs; the oldest are dropped, which limits memory if an application keeps
 /// creating elements.
@@ -13,6 +13,12 @@ const MAX_REFS: usize = 200_000;
 pub(crate) struct RefTarget {
     pub(crate) object: ObjectRef,
     pub(crate) role: u32,
+    /// The object that lists it as a child; `None` if unknown. An object may not know its parent.
+    pub(crate) parent: Option<ObjectRef>,
+    /// Its place, if its table makes a new object for each request.
+    pub(crate) cell: Option<CellPlace>,
+    /// What its bounds lack to be those on the screen.
+    pub(crate) shift: (i32, i32),
     /// `NONE` if they were not read.
     pub(crate) abilities: Abilities,
     /// Title of its window if the application reports bounds relative to it.
@@ -23,6 +29,7 @@ pub(crate) struct RefTarget {
 #[derive(Debug, Default)]
 pub(crate) struct ElementRefs {
     numbers: HashMap<ObjectRef, u64>,
+    cells: HashMap<CellPlace, u64>,
     targets: HashMap<u64, RefTarget>,
     last: u64,
 }
@@ -30,12 +37,17 @@ pub(crate) struct ElementRefs {
 impl ElementRefs {
     /// The ref of an element, such as `e12`; assigned on first use.
     pub(crate) fn name(&mut self, target: RefTarget) -> String {
-        let number = if let Some(number) = self.numbers.get(&target.object) {
-            *number
-        } else {
+        let known = match &target.cell {
+            Some(cell) => self.cells.get(cell),
+            None => self.numbers.get(&target.object),
+        };
+        let number = known.copied().unwrap_or_else(|| {
             self.last += 1;
-            self.numbers.insert(target.object.clone(), self.last);
             self.last
+        });
+        match &target.cell {
+            Some(cell) => self.cells.insert(cell.clone(), number),
+            None => self.numbers.insert(target.object.clone(), number),
         };
         self.targets.insert(number, target);
         format!("e{number}")
@@ -53,11 +65,12 @@ impl ElementRefs {
     /// Drops the refs of exited applications and the oldest refs beyond the maximum.
     pub(crate) fn retain(&mut self, is_running: impl Fn(&str) -> bool) {
         let oldest = self.last.saturating_sub(MAX_REFS as u64);
-        let numbers = &mut self.numbers;
+        let (numbers, cells) = (&mut self.numbers, &mut self.cells);
         self.targets.retain(|number, target| {
             let stays = is_running(&target.object.bus) && *number > oldest;
             if !stays {
                 numbers.remove(&target.object);
+                target.cell.as_ref().map(|cell| cells.remove(cell));
             }
             stays
         });
@@ -81,6 +94,9 @@ mod tests {
                 path: OwnedObjectPath::try_from(path.to_owned()).unwrap(),
             },
             role: 43,
+            parent: None,
+            cell: None,
+            shift: (0, 0),
             abilities: Abilities::NONE,
             counts_from: None,
         }
@@ -95,6 +111,23 @@ mod tests {
         assert_eq!(refs.find("e2"), Some(&target(":1.2", "/b")));
         assert_eq!(refs.find("e3"), None);
         assert_eq!(refs.find("ref_1"), None);
+    }
+
+    #[test]
+    fn a_cell_keeps_its_ref_although_its_object_is_new_each_time() {
+        let mut refs = ElementRefs::default();
+        let cell = |path: &str, column| RefTarget {
+            cell: Some(CellPlace {
+                table: target(":1.2", "/table").object,
+                row: 0,
+                column,
+            }),
+            ..target(":1.2", path)
+        };
+        assert_eq!(refs.name(cell("/1", 0)), "e1");
+        assert_eq!(refs.name(cell("/2", 1)), "e2");
+        assert_eq!(refs.name(cell("/3", 0)), "e1");
+        assert_eq!(refs.find("e1"), Some(&cell("/3", 0)));
     }
 
     #[test]

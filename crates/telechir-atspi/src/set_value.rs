@@ -8,6 +8,7 @@ use crate::element::{ChangeTimeout, ElementFields, ElementHandle};
 use crate::object::{ACCESSIBLE, Abilities, EDITABLE_TEXT, ObjectRef, PROPERTIES, VALUE};
 use crate::refs::RefTarget;
 use crate::role;
+use crate::state::Bits;
 
 /// Maximum number of options searched.
 const MAX_OPTIONS: usize = 500;
@@ -36,7 +37,16 @@ pub(crate) async fn set(
     }
     let text = text_of(value).ok_or_else(|| refused(element, "accepts only text or a number"))?;
     if holds_options(&before) && !abilities.has(Abilities::EDITABLE_TEXT) {
-        return choose(element, &text).await.map(Some);
+        let field = match &*before.role {
+            "combobox" => field_of(element).await?,
+            _ => None,
+        };
+        let Some(field) = field else {
+            return choose(element, &text).await.map(Some);
+        };
+        // An editable combo box accepts other texts than its options.
+        let fields = field.fields().await?;
+        return set_text(&field, &fields, &text).await.map(Some);
     }
     if abilities.has(Abilities::EDITABLE_TEXT) {
         return set_text(element, &before, &text).await.map(Some);
@@ -103,6 +113,39 @@ async fn set_text(
     }
 }
 
+/// The text field of an editable combo box.
+async fn field_of(element: &ElementHandle) -> Result<Option<ElementHandle>, DeviceError> {
+    let bus = element.bus();
+    let children: Vec<ObjectRef> = element.call(ACCESSIBLE, "GetChildren", &()).await?;
+    let some = || children.iter().take(MAX_OPTIONS);
+    let (roles, states, interfaces) = tokio::join!(
+        bus.each::<u32, _>(some(), ACCESSIBLE, "GetRole", &()),
+        bus.each::<Vec<u32>, _>(some(), ACCESSIBLE, "GetState", &()),
+        bus.each::<Vec<String>, _>(some(), ACCESSIBLE, "GetInterfaces", &()),
+    );
+    let answers = roles.into_iter().zip(states).zip(interfaces);
+    for (object, ((role, states), interfaces)) in some().zip(answers) {
+        let (Some(role), Some(states), Some(interfaces)) = (role, states, interfaces) else {
+            continue;
+        };
+        let is_editable = Bits::of(&states).meaning(role).has(ElementState::Editable);
+        let abilities = Abilities::of(&interfaces);
+        if is_editable && abilities.has(Abilities::EDITABLE_TEXT) {
+            let target = RefTarget {
+                object: object.clone(),
+                role,
+                parent: Some(element.target().object.clone()),
+                cell: None,
+                shift: element.target().shift,
+                abilities,
+                counts_from: element.target().counts_from.clone(),
+            };
+            return Ok(Some(ElementHandle::new(bus.clone(), target, element.id())));
+        }
+    }
+    Ok(None)
+}
+
 async fn set_number(element: &ElementHandle, number: f64) -> Result<ActionReport, DeviceError> {
     let body = (VALUE, "CurrentValue", zbus::Variant::from(number));
     element.call::<(), _>(PROPERTIES, "Set", &body).await?;
@@ -147,6 +190,9 @@ async fn choose(element: &ElementHandle, text: &str) -> Result<ActionReport, Dev
     let target = RefTarget {
         object: object.clone(),
         role,
+        parent: Some(element.target().object.clone()),
+        cell: None,
+        shift: (0, 0),
         abilities: Abilities::NONE,
         counts_from: None,
     };

@@ -4,6 +4,8 @@ mod by_name;
 mod input;
 mod interactive;
 mod ocr;
+mod press;
+mod window_order;
 
 use std::time::Duration;
 
@@ -88,7 +90,8 @@ impl<C: Computer + WindowSystem, A: Accessibility> WithAccessibility<C, A> {
 
     async fn tree(&mut self, detail: Detail) -> Result<ElementTree, DeviceError> {
         let windows = self.computer.windows().await?;
-        self.applications.tree(detail, &windows).await
+        let tree = self.applications.tree(detail, &windows).await?;
+        Ok(window_order::active_first(tree, &windows))
     }
 
     async fn element(&mut self, id: &str) -> Result<LocatedElement, DeviceError> {
@@ -169,7 +172,7 @@ impl<C: Computer + WindowSystem, A: Accessibility> WithAccessibility<C, A> {
     }
 
     async fn pixel_of_ref(&mut self, id: &str) -> Result<ScreenPoint, DeviceError> {
-        let mut located = self.element(id).await?;
+        let mut located = self.in_open_menu(id).await?;
         if !located.element.is_shown() {
             self.applications.reveal(id).await?;
             located = self.element(id).await?;
@@ -198,9 +201,18 @@ impl<C: Computer + WindowSystem, A: Accessibility> WithAccessibility<C, A> {
         let (Some(covers), Some(own)) = (covers, own) else {
             return Ok(());
         };
+        if covers.id == own.id {
+            return match self.popup_over(located, at).await? {
+                Some(popup) => Err(refused(format!(
+                    "The {} is covered by the {popup}; close that first, for example with Escape.",
+                    located.element.line(),
+                ))),
+                None => Ok(()),
+            };
+        }
         // A popup may extend beyond its window, over others.
         let is_popup = !own.bounds.contains(at);
-        if is_popup || covers.id == own.id {
+        if is_popup {
             return Ok(());
         }
         let focus = Action::FocusWindow {
@@ -254,11 +266,13 @@ impl<C: Computer + WindowSystem, A: Accessibility> WithAccessibility<C, A> {
             frame: None,
         };
         let at = ScreenTarget::Point(self.pixel_of(&target).await?);
+        // What is typed into a cell replaces its content; to select all would select the sheet.
+        let is_cell = &*self.element(id).await?.element.role == "cell";
         let typed = Action::Type {
             text: text.clone(),
             at: Some(at),
-            clear_first: true,
-            submit: false,
+            clear_first: !is_cell,
+            submit: is_cell,
         };
         let typed = self.computer.perform(&typed).await?;
         self.wait_for_value(id, &text, typed).await
@@ -294,7 +308,11 @@ impl<C: Computer + WindowSystem, A: Accessibility> WithAccessibility<C, A> {
         name: Option<&str>,
     ) -> Result<ActionReport, DeviceError> {
         let id = self.ref_of(target).await?;
-        let done = self.applications.invoke(&id, name).await?;
+        let done = if press::is_press(name) {
+            self.press(&id).await?
+        } else {
+            self.applications.invoke(&id, name).await?
+        };
         self.with_line(&id, done).await
     }
 
@@ -310,8 +328,9 @@ impl<C: Computer + WindowSystem, A: Accessibility> WithAccessibility<C, A> {
             Err(DeviceError::Timeout { .. }) => return Ok(done),
             Err(error) => return Err(error),
         };
+        let text = done.text.into_iter().chain([text]);
         Ok(ActionReport {
-            text: Some(text),
+            text: Some(text.collect::<Vec<_>>().join("\n")),
             ..done
         })
     }

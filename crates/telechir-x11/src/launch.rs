@@ -24,6 +24,9 @@ const HANDOVER_TIMEOUT: Duration = Duration::from_secs(2);
 /// Interval between checks of the window list if no event arrives.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
+/// The kind of a window that is shown while an application starts.
+const SPLASH: &str = "splash screen";
+
 /// Starts the application that `name` refers to and waits until it shows a window or exits.
 pub(crate) async fn open(
     name: &str,
@@ -99,13 +102,10 @@ impl WindowWatcher<'_> {
     /// The report once a new window is shown or, after a handover, another window is active.
     async fn report_if_shown(&mut self, has_ended: bool) -> Result<Option<ActionReport>, XError> {
         let now = top_level_windows(self.connection, self.windows).await?;
-        let new = now
-            .iter()
-            .rev()
-            .find(|window| !self.before.contains(window));
+        let new = self.new_window(&now).await?;
         let active = self.windows.active(self.connection).await?;
         let raised = active.filter(|_| has_ended && active != self.active);
-        let Some(window) = new.copied().or(raised) else {
+        let Some(window) = new.or(raised) else {
             return Ok(None);
         };
         let name = &self.application.name;
@@ -122,6 +122,17 @@ impl WindowWatcher<'_> {
             effect: Effect::Confirmed,
             text: Some(text),
         }))
+    }
+
+    /// The topmost new window that is not a splash screen: what follows one cannot be used yet.
+    async fn new_window(&self, now: &[Window]) -> Result<Option<Window>, XError> {
+        for window in now.iter().rev().filter(|new| !self.before.contains(new)) {
+            let described = self.windows.inspect(self.connection, *window).await?;
+            if described.is_some_and(|described| described.kind != Some(SPLASH)) {
+                return Ok(Some(*window));
+            }
+        }
+        Ok(None)
     }
 
     fn without_window(&self, ended: Option<ExitStatus>) -> Result<ActionReport, XError> {

@@ -56,7 +56,8 @@ async fn read_bounds(bus: &AtSpiBus, nodes: &mut [AccessibleNode], context: &Pos
     let objects = objects.map(|node| &node.object);
     let mut extents = each_extent(bus, objects, from).await.into_iter();
     let mut origin = None;
-    for node in nodes {
+    let mut undrawn_bar: Option<usize> = None;
+    for node in nodes.iter_mut() {
         let extent = is_positioned(node)
             .then(|| extents.next().flatten())
             .flatten();
@@ -72,6 +73,45 @@ async fn read_bounds(bus: &AtSpiBus, nodes: &mut [AccessibleNode], context: &Pos
         node.bounds = extent
             .zip(shift)
             .and_then(|(extent, shift)| bounds_of(extent, shift));
+        // LibreOffice has a menu bar of its own beside that of GTK, without a height.
+        undrawn_bar = undrawn_bar.filter(|depth| *depth < node.depth);
+        node.is_in_undrawn_bar = undrawn_bar.is_some();
+        let is_empty = |(_, _, width, height): Extent| width <= 0 || height <= 0;
+        if undrawn_bar.is_none() && node.role == role::MENU_BAR && extent.is_some_and(is_empty) {
+            undrawn_bar = Some(node.depth);
+        }
+    }
+    correct_root_panes(nodes);
+}
+
+/// Moves what is in a root pane to the container that the pane fills.
+///
+/// LibreOffice counts from the top of its window, as if the menu bar that GTK has above its root
+/// pane did not exist.
+fn correct_root_panes(nodes: &mut [AccessibleNode]) {
+    let mut containers: Vec<Option<ScreenBounds>> = Vec::new();
+    let mut pane: Option<(usize, (i32, i32))> = None;
+    for node in nodes {
+        containers.truncate(node.depth);
+        pane = pane.filter(|(depth, _)| *depth < node.depth);
+        if pane.is_none()
+            && node.role == role::ROOT_PANE
+            && let (Some(own), Some(Some(container))) = (node.bounds, containers.last())
+            && (own.width, own.height) == (container.width, container.height)
+        {
+            let shift = |from: i32, to: i32| to.saturating_sub(from);
+            let shift = (shift(own.x, container.x), shift(own.y, container.y));
+            pane = Some((node.depth, shift));
+        }
+        if let Some((_, (x, y))) = pane {
+            node.shift = (x, y);
+            node.bounds = node.bounds.map(|bounds| ScreenBounds {
+                x: bounds.x.saturating_add(x),
+                y: bounds.y.saturating_add(y),
+                ..bounds
+            });
+        }
+        containers.push(node.bounds);
     }
 }
 
@@ -82,8 +122,8 @@ pub(crate) type Extent = (i32, i32, i32, i32);
 pub(crate) fn bounds_of(extent: Extent, (left, top): (i32, i32)) -> Option<ScreenBounds> {
     let (x, y, width, height) = extent;
     let length = |length: i32| u32::try_from(length).ok().filter(|length| *length > 0);
-    // GTK 3 reports this for elements without a position.
-    if (x, y, width, height) == (-1, -1, 1, 1) {
+    // GTK 3 reports these for elements without a position.
+    if (x, y, width, height) == (-1, -1, 1, 1) || x == i32::MIN || y == i32::MIN {
         return None;
     }
     Some(ScreenBounds {
@@ -141,6 +181,9 @@ fn clip(nodes: &mut [AccessibleNode]) {
         );
         if is_view && node.bounds.is_some() {
             views.push((node.depth, node.bounds));
+        } else if name == "menu" {
+            // Its entries are in a popup, wherever the menu itself is.
+            views.push((node.depth, None));
         }
     }
 }

@@ -7,16 +7,25 @@ use super::{AccessibleNode, ElementMap, is_root};
 use crate::bus::{AtSpiBus, within};
 use crate::error::BusError;
 use crate::object::{ACCESSIBLE, Abilities, ObjectRef, PROPERTIES};
-use crate::state::{Bits, MANAGES_DESCENDANTS};
+use crate::state::{Bits, MANAGES_DESCENDANTS, SHOWING};
 
 /// Number of elements queried between checks of the time limit.
 const BATCH_SIZE: usize = 512;
+
+/// What is read of an application.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ReadExtent {
+    Everything,
+    /// What shows, and the hidden elements directly below it: the entries of closed menus.
+    Showing,
+}
 
 /// Adds the missing elements level by level; false if the time limit was reached.
 pub(super) async fn complete(
     bus: &AtSpiBus,
     root: &ObjectRef,
     found: &mut ElementMap,
+    extent: ReadExtent,
     until: Instant,
 ) -> bool {
     let mut parents = incomplete(root, found);
@@ -26,7 +35,8 @@ pub(super) async fn complete(
         }
         let rest = parents.split_off(parents.len().min(BATCH_SIZE));
         let left = until.saturating_duration_since(Instant::now());
-        let level = within("an application", left, level(bus, &parents, found)).await;
+        let level = level(bus, &parents, found, extent);
+        let level = within("an application", left, level).await;
         let Ok(new) = level else { return false };
         parents = rest;
         parents.extend(new);
@@ -60,6 +70,7 @@ async fn level(
     bus: &AtSpiBus,
     parents: &[ObjectRef],
     found: &mut ElementMap,
+    extent: ReadExtent,
 ) -> Result<Vec<ObjectRef>, BusError> {
     let answers: Vec<Option<Vec<ObjectRef>>> =
         bus.each(parents, ACCESSIBLE, "GetChildren", &()).await;
@@ -76,26 +87,41 @@ async fn level(
         }
         found.children.insert(parent.clone(), children);
     }
-    describe(bus, new, found).await
+    describe(bus, new, found, extent).await
 }
 
 async fn describe(
     bus: &AtSpiBus,
     new: Vec<(ObjectRef, ObjectRef, i32)>,
     found: &mut ElementMap,
+    extent: ReadExtent,
 ) -> Result<Vec<ObjectRef>, BusError> {
     let objects = || new.iter().map(|(object, ..)| object);
-    let (names, roles, states, interfaces) = tokio::join!(
+    let (names, roles, states) = tokio::join!(
         bus.each::<zbus::OwnedVariant, _>(objects(), PROPERTIES, "Get", &(ACCESSIBLE, "Name")),
         bus.each::<u32, _>(objects(), ACCESSIBLE, "GetRole", &()),
         bus.each::<Vec<u32>, _>(objects(), ACCESSIBLE, "GetState", &()),
-        bus.each::<Vec<String>, _>(objects(), ACCESSIBLE, "GetInterfaces", &()),
     );
-    let answers = names.into_iter().zip(roles).zip(states).zip(interfaces);
+    let states: Vec<Bits> = states
+        .into_iter()
+        .map(|states| Bits::of(&states.unwrap_or_default()))
+        .collect();
+    // Where only what shows is read, hidden elements are only named.
+    let is_read = |bits: Bits| extent == ReadExtent::Everything || bits.has(SHOWING);
+    let read = objects().zip(&states).filter(|(_, bits)| is_read(**bits));
+    let read = read.map(|(object, _)| object);
+    let mut interfaces = bus
+        .each::<Vec<String>, _>(read, ACCESSIBLE, "GetInterfaces", &())
+        .await
+        .into_iter();
+    let answers = names.into_iter().zip(roles).zip(states);
     let mut added = Vec::new();
-    for ((object, parent, index), (((name, role), states), interfaces)) in
-        new.into_iter().zip(answers)
-    {
+    for ((object, parent, index), ((name, role), bits)) in new.into_iter().zip(answers) {
+        let interfaces = if is_read(bits) {
+            interfaces.next().flatten()
+        } else {
+            None
+        };
         // Elements without a role were removed meanwhile.
         let Some(role) = role else { continue };
         let name = name.and_then(|name| String::try_from(name).ok());
@@ -105,12 +131,13 @@ async fn describe(
             index,
             abilities: Abilities::of(&interfaces.unwrap_or_default()),
             name: name.unwrap_or_default(),
-            ..AccessibleNode::bare(object, role, Bits::of(&states.unwrap_or_default()))
+            ..AccessibleNode::bare(object, role, bits)
         });
     }
+    let goes_on = |bits: Bits| is_read(bits) && !bits.has(MANAGES_DESCENDANTS);
     added.retain(|object| {
         let index = found.indices.get(object);
-        index.is_some_and(|index| !found.nodes[*index].bits.has(MANAGES_DESCENDANTS))
+        index.is_some_and(|index| goes_on(found.nodes[*index].bits))
     });
     Ok(added)
 }

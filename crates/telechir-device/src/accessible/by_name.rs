@@ -21,6 +21,9 @@ impl<C: Computer + WindowSystem, A: Accessibility> WithAccessibility<C, A> {
         if let Some(window) = named.window.take() {
             named.window = Some(self.title_of(window).await?);
         }
+        if let (Some("window"), Some(name)) = (named.role.as_deref(), &named.name) {
+            named.name = Some(self.title_of(name.clone()).await?);
+        }
         // Only an id needs more than the basic details.
         let detail = if named.id.is_some() {
             Detail::Full

@@ -1,6 +1,10 @@
 //! The windows that input by elements reaches.
 
+use telechir_protocol::Action;
+
 use super::WithAccessibility;
+use super::press::is_menu_entry;
+use crate::elements::Element;
 use crate::{
     Accessibility, Computer, DeviceError, PointedWindows, ScreenAction, ScreenTarget, WindowSystem,
 };
@@ -32,8 +36,31 @@ impl<C: Computer + WindowSystem, A: Accessibility> WithAccessibility<C, A> {
             if names.len() == known {
                 return Ok(None);
             }
+            // An entry of an open menu is in a popup, which may have another name.
+            if is_menu_entry(&located.element) {
+                names.extend(self.names_under(&located.element).await?);
+            }
         }
         let passes_on = true;
         Ok((!names.is_empty()).then_some(PointedWindows { names, passes_on }))
+    }
+
+    /// The names of the windows at the center of an element in view.
+    async fn names_under(&mut self, element: &Element) -> Result<Vec<Vec<String>>, DeviceError> {
+        let center = element
+            .bounds
+            .and_then(|bounds| bounds.centre_on(self.computer.size()));
+        let Some(center) = center else {
+            return Ok(Vec::new());
+        };
+        let point = Action::Move {
+            at: ScreenTarget::Point(center),
+        };
+        let under = self.computer.input_windows(&[Some(point)]).await?.under;
+        Ok(under
+            .into_iter()
+            .flatten()
+            .flat_map(|under| under.names)
+            .collect())
     }
 }

@@ -2,7 +2,7 @@
 
 use telechir_protocol::NamedElement;
 
-use super::{Element, ElementTree, role_name};
+use super::{Element, ElementState, ElementTree, role_name};
 
 /// Maximum number of candidates in an error.
 const MAX_CANDIDATES: usize = 15;
@@ -55,10 +55,11 @@ pub enum NameMatch {
 }
 
 /// How good a candidate is; smaller is better.
-type MatchRank = (NameMatch, bool, bool);
+type MatchRank = (NameMatch, bool, bool, bool);
 
 /// The index of the matching element: an exact name before one that differs in case before one that
-/// only contains it; then shown before hidden; then interactive before others.
+/// only contains it; then shown before hidden; then the active window before others; then
+/// interactive before others. The role `window` means dialogs and other windows, too.
 ///
 /// # Errors
 /// When none matches, or several match equally well.
@@ -112,10 +113,12 @@ pub fn choose_ranked<R: Ord>(
 
 fn rank(tree: &ElementTree, index: usize, named: &NamedElement) -> Option<MatchRank> {
     let element = tree.elements.get(index)?;
-    if let Some(role) = &named.role
-        && role_name(role) != element.role
-    {
-        return None;
+    if let Some(role) = &named.role {
+        let role = role_name(role);
+        let is_window = role == "window" && element.depth == 0;
+        if role != element.role && !is_window {
+            return None;
+        }
     }
     if named.id.is_some() && named.id != element.automation_id {
         return None;
@@ -124,11 +127,18 @@ fn rank(tree: &ElementTree, index: usize, named: &NamedElement) -> Option<MatchR
         let window = tree.window_of(index)?;
         name_match(words, &window.name)?;
     }
+    let window = tree.window_of(index);
+    let is_active = window.is_some_and(|window| window.states.has(ElementState::Active));
     let name_match = match &named.name {
         Some(name) => name_match(name, &element.name)?,
         None => NameMatch::Exact,
     };
-    Some((name_match, !element.is_shown(), !element.is_interactive()))
+    Some((
+        name_match,
+        !element.is_shown(),
+        !is_active,
+        !element.is_interactive(),
+    ))
 }
 
 /// How well an element's name matches the wanted one; `None` if it does not.
@@ -287,6 +297,23 @@ mod tests {
             error,
             "find the element \"Close\": 2 elements match; name one by its ref: button \"Close\" [e5] in \"Untitled 1 - Mousepad\"; button \"Close\" [e9] in \"Save Changes\""
         );
+    }
+
+    #[test]
+    fn the_active_window_precedes_others() {
+        let mut tree = editor();
+        tree.elements[5].states.add(ElementState::Active);
+        let close = choose(&tree, &named("Close")).map(|index| tree.elements[index].id.clone());
+        assert_eq!(close.as_deref(), Ok("e9"));
+    }
+
+    #[test]
+    fn a_dialog_is_a_window() {
+        let window = NamedElement {
+            role: Some("window".to_owned()),
+            ..named("save changes")
+        };
+        assert_eq!(found(&window).as_deref(), Ok("e6"));
     }
 
     #[test]

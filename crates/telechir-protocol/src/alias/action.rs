@@ -102,6 +102,13 @@ fn target(kind: ActionKind, m: &mut Members) -> Found {
     {
         return Ok(Some((Some("start_xy"), start)));
     }
+    if kind == ActionKind::ReadPage
+        && !m.has("coordinate")
+        && !m.has("ref")
+        && let Some(window) = m.name("window")?
+    {
+        return unchanged(Some(window_itself(window).to_json()));
+    }
     if let Some(element) = element(m)? {
         if let Some(Target::Point(point)) = target_in("coordinate", m)? {
             m.put("x", number(point.x));
@@ -138,6 +145,15 @@ fn element(m: &mut Members) -> Result<Option<Target>, InvalidMember> {
         id: m.text("automation_id")?,
         window: m.text("window_title")?,
     })))
+}
+
+/// A window itself, by its title or id.
+fn window_itself(title: String) -> Target {
+    Target::Named(NamedElement {
+        name: Some(title),
+        role: Some("window".to_owned()),
+        ..NamedElement::default()
+    })
 }
 
 fn target_in(name: &'static str, m: &mut Members) -> Result<Option<Target>, InvalidMember> {

@@ -22,7 +22,7 @@ const ACTIONS: [(ActionKind, &[&str]); 19] = [
     (ActionKind::ReadClipboard, &[]),
     (ActionKind::WriteClipboard, &["text"]),
     (ActionKind::OpenApp, &["name"]),
-    (ActionKind::ReadPage, &["filter", "depth"]),
+    (ActionKind::ReadPage, &["filter", "depth", "window"]),
     (ActionKind::Find, &["query"]),
     (ActionKind::Invoke, &["coordinate", "name"]),
     (ActionKind::FormInput, &["coordinate", "value"]),
@@ -81,7 +81,7 @@ fn members() -> Vec<(&'static str, Value)> {
             "window",
             text(
                 "A window's id from list_windows, or text that occurs only in its title or class. \
-                 Default: the active window.",
+                 Default: the active window, for read_page all windows.",
             ),
         ),
         (

@@ -404,7 +404,7 @@ impl Entry<'_> {
                 let before = self.what[..at].trim_end_matches(['`', '"', '\'', ' ']);
                 let is_of = |kind: &&str| before.ends_with(*kind);
                 is_whole(self.what, at..at + found.len())
-                    && !(leaf.is_id() && CONTENTS.iter().any(|kind| is_of(kind)))
+                    && !(leaf.is_id() && CONTENTS.iter().any(is_of))
             })
     }
 }

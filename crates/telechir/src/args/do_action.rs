@@ -170,6 +170,9 @@ pub(crate) enum DoAction {
         /// Number of levels.
         #[arg(long, value_name = "N")]
         depth: Option<u32>,
+        /// Only the window with this title or id.
+        #[arg(long, value_name = "WINDOW", conflicts_with = "target")]
+        window: Option<String>,
     },
     /// Read the main text of the page.
     Text,

@@ -90,10 +90,18 @@ fn screen_action(action: &DoAction) -> Result<Action, String> {
             target,
             filter,
             depth,
+            window,
         } => Action::ReadPage {
             filter: filter.clone(),
             depth: *depth,
-            root: target.as_deref().map(plain),
+            root: match window {
+                Some(window) => Some(Target::Named(NamedElement {
+                    name: Some(window.clone()),
+                    role: Some("window".to_owned()),
+                    ..NamedElement::default()
+                })),
+                None => target.as_deref().map(plain),
+            },
             tab,
         },
         DoAction::Text => Action::PageText { tab },

@@ -1,0 +1,207 @@
+//! Reads the visible cells of tables that describe their cells only on request, as spreadsheets do.
+
+use std::ops::RangeInclusive;
+
+use telechir_device::ScreenBounds;
+
+use super::AccessibleNode;
+use super::details::{bounds_of, each_extent, readable};
+use crate::bus::{AtSpiBus, REPLY_TIMEOUT, within};
+use crate::error::BusError;
+use crate::object::{ACCESSIBLE, Abilities, COMPONENT, CellPlace, ObjectRef, TABLE, TEXT};
+use crate::role;
+use crate::state::{Bits, MANAGES_DESCENDANTS, SHOWING};
+
+/// Maximum number of cells that are asked for in one table.
+const MAX_CELLS: usize = 800;
+/// Maximum number of characters of a cell.
+const MAX_TEXT_CHARS: i32 = 400;
+/// Coordinate type of positions.
+const SCREEN: u32 = 0;
+/// Distances from the corner of a table at which its first cell may be: headers come before it.
+const INSETS: [i32; 4] = [1, 12, 30, 60];
+
+/// Adds the visible cells that have content below their tables; returns the number
+/// of visible cells that were not read.
+pub(super) async fn read(
+    bus: &AtSpiBus,
+    nodes: &mut Vec<AccessibleNode>,
+) -> Result<usize, BusError> {
+    let mut left_off = 0;
+    let mut at = 0;
+    while at < nodes.len() {
+        let node = &nodes[at];
+        let is_lazy = node.bits.has(MANAGES_DESCENDANTS) && node.abilities.has(Abilities::TABLE);
+        let below = nodes[at + 1..]
+            .iter()
+            .take_while(|below| below.depth > node.depth);
+        let listed: Vec<u32> = below.map(|below| below.role).collect();
+        let is_header = |role: &u32| matches!(&*role::name(*role), "columnheader" | "rowheader");
+        let end = at + 1 + listed.len();
+        if let (Some(view), true) = (node.bounds, is_lazy && listed.iter().all(is_header)) {
+            let (cells, unread) = visible_cells(bus, node, view).await?;
+            left_off += unread;
+            nodes.splice(end..end, cells);
+        }
+        at += 1;
+    }
+    Ok(left_off)
+}
+
+/// The object of a cell; `None` if the table has no such cell.
+pub(crate) async fn at(bus: &AtSpiBus, cell: &CellPlace) -> Result<Option<ObjectRef>, BusError> {
+    let place = (cell.row, cell.column);
+    let found = bus.get::<ObjectRef, _>(&cell.table, TABLE, "GetAccessibleAt", &place);
+    match within("an application", REPLY_TIMEOUT, found).await {
+        Ok(object) => Ok((!object.is_null()).then_some(object)),
+        Err(BusError::Refused(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+async fn visible_cells(
+    bus: &AtSpiBus,
+    table: &AccessibleNode,
+    view: ScreenBounds,
+) -> Result<(Vec<AccessibleNode>, usize), BusError> {
+    let Some((rows, columns)) = visible_range(bus, table, view).await else {
+        return Ok((Vec::new(), 0));
+    };
+    let mut places = rows
+        .clone()
+        .flat_map(|row| columns.clone().map(move |column| (row, column)));
+    let read: Vec<CellPlace> = places
+        .by_ref()
+        .take(MAX_CELLS)
+        .map(|(row, column)| CellPlace {
+            table: table.object.clone(),
+            row,
+            column,
+        })
+        .collect();
+    Ok((describe(bus, table, view, read).await?, places.count()))
+}
+
+/// The rows and columns between the first and the last cell in view; `None` if there is none.
+async fn visible_range(
+    bus: &AtSpiBus,
+    table: &AccessibleNode,
+    view: ScreenBounds,
+) -> Option<(RangeInclusive<i32>, RangeInclusive<i32>)> {
+    let (width, height) = (view.width.cast_signed(), view.height.cast_signed());
+    let (dx, dy) = table.shift;
+    let corner = async |inset: (i32, i32)| {
+        let x = view.x.saturating_sub(dx).saturating_add(inset.0);
+        let y = view.y.saturating_sub(dy).saturating_add(inset.1);
+        place_at(bus, &table.object, (x, y)).await
+    };
+    let mut first = None;
+    for inset in INSETS {
+        first = corner((1, inset)).await;
+        if first.is_some() {
+            break;
+        }
+    }
+    let (top, left) = first?;
+    let last = corner((width - 2, height - 2)).await;
+    let (bottom, right) = match last {
+        Some(last) => last,
+        // The table ends before its view does.
+        None => {
+            let (rows, columns) = tokio::join!(
+                bus.property::<i32>(&table.object, TABLE, "NRows"),
+                bus.property::<i32>(&table.object, TABLE, "NColumns"),
+            );
+            (rows.ok()? - 1, columns.ok()? - 1)
+        }
+    };
+    Some((top..=bottom, left..=right))
+}
+
+/// Row and column of the cell at a point.
+async fn place_at(bus: &AtSpiBus, table: &ObjectRef, (x, y): (i32, i32)) -> Option<(i32, i32)> {
+    let point = (x, y, SCREEN);
+    let cell: ObjectRef = bus
+        .get(table, COMPONENT, "GetAccessibleAtPoint", &point)
+        .await
+        .ok()?;
+    if cell.is_null() || cell == *table {
+        return None;
+    }
+    let index: i32 = bus
+        .get(&cell, ACCESSIBLE, "GetIndexInParent", &())
+        .await
+        .ok()?;
+    let (row, column) = tokio::join!(
+        bus.get::<i32, _>(table, TABLE, "GetRowAtIndex", &index),
+        bus.get::<i32, _>(table, TABLE, "GetColumnAtIndex", &index),
+    );
+    let place = (row.ok()?, column.ok()?);
+    (place.0 >= 0 && place.1 >= 0).then_some(place)
+}
+
+async fn describe(
+    bus: &AtSpiBus,
+    table: &AccessibleNode,
+    view: ScreenBounds,
+    places: Vec<CellPlace>,
+) -> Result<Vec<AccessibleNode>, BusError> {
+    let found = places
+        .iter()
+        .map(|cell| async { at(bus, cell).await.ok().flatten() });
+    let found = futures_util::future::join_all(found.collect::<Vec<_>>()).await;
+    let cells = places.into_iter().zip(found);
+    let cells: Vec<(CellPlace, ObjectRef)> = cells
+        .filter_map(|(cell, object)| Some((cell, object?)))
+        .collect();
+    let objects = cells.iter().map(|(_, object)| object);
+    let texts = bus.each::<String, _>(objects, TEXT, "GetText", &(0i32, -1i32));
+    let texts = texts.await.into_iter();
+    let texts = texts.map(|text| text.map(|text| shorten(&readable(&text))));
+    // Most cells of a sheet are empty; nothing else is asked of them.
+    let cells: Vec<(CellPlace, ObjectRef, Option<String>)> = cells
+        .into_iter()
+        .zip(texts)
+        .filter(|(_, text)| text.as_ref().is_none_or(|text| !text.is_empty()))
+        .map(|((cell, object), text)| (cell, object, text))
+        .collect();
+    let objects = || cells.iter().map(|(_, object, _)| object);
+    let (names, roles, states, extents) = tokio::join!(
+        bus.properties::<String>(objects(), ACCESSIBLE, "Name"),
+        bus.each::<u32, _>(objects(), ACCESSIBLE, "GetRole", &()),
+        bus.each::<Vec<u32>, _>(objects(), ACCESSIBLE, "GetState", &()),
+        each_extent(bus, objects(), SCREEN),
+    );
+    let answers = names.into_iter().zip(roles).zip(states).zip(extents);
+    let mut nodes = Vec::new();
+    for ((cell, object, text), (((name, role), states), extent)) in
+        cells.iter().cloned().zip(answers)
+    {
+        let (Some(role), Some(extent)) = (role, extent) else {
+            continue;
+        };
+        let bits = Bits::of(&states.unwrap_or_default());
+        let name = name.unwrap_or_default();
+        let bounds = bounds_of(extent, table.shift).and_then(|bounds| bounds.within(view));
+        let has_content = text.is_some() || !name.is_empty();
+        if bounds.is_none() || !bits.has(SHOWING) || !has_content {
+            continue;
+        }
+        nodes.push(AccessibleNode {
+            depth: table.depth + 1,
+            value: text.filter(|text| *text != name),
+            name,
+            bounds,
+            shift: table.shift,
+            cell: Some(cell),
+            ..AccessibleNode::bare(object, role, bits)
+        });
+    }
+    Ok(nodes)
+}
+
+fn shorten(text: &str) -> String {
+    text.chars()
+        .take(usize::try_from(MAX_TEXT_CHARS).unwrap_or(usize::MAX))
+        .collect()
+}
