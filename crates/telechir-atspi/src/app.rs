@@ -16,7 +16,7 @@ pub(crate) use details::{bounds_of, corner, each_extent, holds_number, holds_tex
 use crate::bus::{AtSpiBus, within};
 use crate::error::BusError;
 use crate::object::{
-    ACCESSIBLE, APPLICATION, Abilities, CACHE, CacheItem, CellPlace, ObjectRef, ROOT,
+    ACCESSIBLE, APPLICATION, Abilities, CACHE, CacheItem, CellIndex, ObjectRef, ROOT,
 };
 use crate::refs::ElementRefs;
 use crate::state::Bits;
@@ -46,7 +46,7 @@ pub(crate) struct AccessibleNode {
     pub(crate) bounds: Option<ScreenBounds>,
     /// What the reported bounds lacked to be those on the screen.
     pub(crate) shift: (i32, i32),
-    pub(crate) cell: Option<CellPlace>,
+    pub(crate) cell: Option<CellIndex>,
     /// Whether it is in a menu bar that the program has but never draws.
     is_in_undrawn_bar: bool,
     pub(crate) value: Option<String>,

@@ -51,7 +51,7 @@ impl ObjectRef {
 
 /// The place of a cell in a table that describes its cells on request, each time by a new object.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct CellPlace {
+pub(crate) struct CellIndex {
     pub(crate) table: ObjectRef,
     pub(crate) row: i32,
     pub(crate) column: i32,

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::object::{Abilities, CellPlace, ObjectRef};
+use crate::object::{Abilities, CellIndex, ObjectRef};
 
 /// Maximum number of refs; the oldest are dropped, which limits memory if an application keeps
 /// creating elements.
@@ -16,7 +16,7 @@ pub(crate) struct RefTarget {
     /// The object that lists it as a child; `None` if unknown. An object may not know its parent.
     pub(crate) parent: Option<ObjectRef>,
     /// Its place, if its table makes a new object for each request.
-    pub(crate) cell: Option<CellPlace>,
+    pub(crate) cell: Option<CellIndex>,
     /// What its bounds lack to be those on the screen.
     pub(crate) shift: (i32, i32),
     /// `NONE` if they were not read.
@@ -29,7 +29,7 @@ pub(crate) struct RefTarget {
 #[derive(Debug, Default)]
 pub(crate) struct ElementRefs {
     numbers: HashMap<ObjectRef, u64>,
-    cells: HashMap<CellPlace, u64>,
+    cells: HashMap<CellIndex, u64>,
     targets: HashMap<u64, RefTarget>,
     last: u64,
 }
@@ -117,7 +117,7 @@ mod tests {
     fn a_cell_keeps_its_ref_although_its_object_is_new_each_time() {
         let mut refs = ElementRefs::default();
         let cell = |path: &str, column| RefTarget {
-            cell: Some(CellPlace {
+            cell: Some(CellIndex {
                 table: target(":1.2", "/table").object,
                 row: 0,
                 column,

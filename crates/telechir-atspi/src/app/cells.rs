@@ -8,7 +8,7 @@ use super::AccessibleNode;
 use super::details::{bounds_of, each_extent, readable};
 use crate::bus::{AtSpiBus, REPLY_TIMEOUT, within};
 use crate::error::BusError;
-use crate::object::{ACCESSIBLE, Abilities, COMPONENT, CellPlace, ObjectRef, TABLE, TEXT};
+use crate::object::{ACCESSIBLE, Abilities, COMPONENT, CellIndex, ObjectRef, TABLE, TEXT};
 use crate::role;
 use crate::state::{Bits, MANAGES_DESCENDANTS, SHOWING};
 
@@ -49,9 +49,9 @@ pub(super) async fn read(
 }
 
 /// The object of a cell; `None` if the table has no such cell.
-pub(crate) async fn at(bus: &AtSpiBus, cell: &CellPlace) -> Result<Option<ObjectRef>, BusError> {
-    let place = (cell.row, cell.column);
-    let found = bus.get::<ObjectRef, _>(&cell.table, TABLE, "GetAccessibleAt", &place);
+pub(crate) async fn at(bus: &AtSpiBus, cell: &CellIndex) -> Result<Option<ObjectRef>, BusError> {
+    let index = (cell.row, cell.column);
+    let found = bus.get::<ObjectRef, _>(&cell.table, TABLE, "GetAccessibleAt", &index);
     match within("an application", REPLY_TIMEOUT, found).await {
         Ok(object) => Ok((!object.is_null()).then_some(object)),
         Err(BusError::Refused(_)) => Ok(None),
@@ -67,19 +67,19 @@ async fn visible_cells(
     let Some((rows, columns)) = visible_range(bus, table, view).await else {
         return Ok((Vec::new(), 0));
     };
-    let mut places = rows
+    let mut positions = rows
         .clone()
         .flat_map(|row| columns.clone().map(move |column| (row, column)));
-    let read: Vec<CellPlace> = places
+    let read: Vec<CellIndex> = positions
         .by_ref()
         .take(MAX_CELLS)
-        .map(|(row, column)| CellPlace {
+        .map(|(row, column)| CellIndex {
             table: table.object.clone(),
             row,
             column,
         })
         .collect();
-    Ok((describe(bus, table, view, read).await?, places.count()))
+    Ok((describe(bus, table, view, read).await?, positions.count()))
 }
 
 /// The rows and columns between the first and the last cell in view; `None` if there is none.
@@ -93,7 +93,7 @@ async fn visible_range(
     let corner = async |inset: (i32, i32)| {
         let x = view.x.saturating_sub(dx).saturating_add(inset.0);
         let y = view.y.saturating_sub(dy).saturating_add(inset.1);
-        place_at(bus, &table.object, (x, y)).await
+        position_at(bus, &table.object, (x, y)).await
     };
     let mut first = None;
     for inset in INSETS {
@@ -119,7 +119,7 @@ async fn visible_range(
 }
 
 /// Row and column of the cell at a point.
-async fn place_at(bus: &AtSpiBus, table: &ObjectRef, (x, y): (i32, i32)) -> Option<(i32, i32)> {
+async fn position_at(bus: &AtSpiBus, table: &ObjectRef, (x, y): (i32, i32)) -> Option<(i32, i32)> {
     let point = (x, y, SCREEN);
     let cell: ObjectRef = bus
         .get(table, COMPONENT, "GetAccessibleAtPoint", &point)
@@ -136,22 +136,22 @@ async fn place_at(bus: &AtSpiBus, table: &ObjectRef, (x, y): (i32, i32)) -> Opti
         bus.get::<i32, _>(table, TABLE, "GetRowAtIndex", &index),
         bus.get::<i32, _>(table, TABLE, "GetColumnAtIndex", &index),
     );
-    let place = (row.ok()?, column.ok()?);
-    (place.0 >= 0 && place.1 >= 0).then_some(place)
+    let index = (row.ok()?, column.ok()?);
+    (index.0 >= 0 && index.1 >= 0).then_some(index)
 }
 
 async fn describe(
     bus: &AtSpiBus,
     table: &AccessibleNode,
     view: ScreenBounds,
-    places: Vec<CellPlace>,
+    positions: Vec<CellIndex>,
 ) -> Result<Vec<AccessibleNode>, BusError> {
-    let found = places
+    let found = positions
         .iter()
         .map(|cell| async { at(bus, cell).await.ok().flatten() });
     let found = futures_util::future::join_all(found.collect::<Vec<_>>()).await;
-    let cells = places.into_iter().zip(found);
-    let cells: Vec<(CellPlace, ObjectRef)> = cells
+    let cells = positions.into_iter().zip(found);
+    let cells: Vec<(CellIndex, ObjectRef)> = cells
         .filter_map(|(cell, object)| Some((cell, object?)))
         .collect();
     let objects = cells.iter().map(|(_, object)| object);
@@ -159,7 +159,7 @@ async fn describe(
     let texts = texts.await.into_iter();
     let texts = texts.map(|text| text.map(|text| shorten(&readable(&text))));
     // Most cells of a sheet are empty; nothing else is asked of them.
-    let cells: Vec<(CellPlace, ObjectRef, Option<String>)> = cells
+    let cells: Vec<(CellIndex, ObjectRef, Option<String>)> = cells
         .into_iter()
         .zip(texts)
         .filter(|(_, text)| text.as_ref().is_none_or(|text| !text.is_empty()))

@@ -53,7 +53,7 @@ impl<C: Computer + WindowSystem, A: Accessibility> WithAccessibility<C, A> {
         if before.states.has(ElementState::Disabled) {
             return Err(refused(format!("The {} is disabled.", before.line())));
         }
-        match self.place_to_press(&located).await? {
+        match self.point_to_press(&located).await? {
             PressPoint::At(point) => {
                 let clicked = self.click(point).await?;
                 self.confirm_press(&before, clicked).await
@@ -80,7 +80,7 @@ impl<C: Computer + WindowSystem, A: Accessibility> WithAccessibility<C, A> {
         self.computer.perform(&click).await
     }
 
-    async fn place_to_press(
+    async fn point_to_press(
         &mut self,
         located: &LocatedElement,
     ) -> Result<PressPoint, DeviceError> {
@@ -153,7 +153,7 @@ impl<C: Computer + WindowSystem, A: Accessibility> WithAccessibility<C, A> {
             return Ok(false);
         };
         let located = self.element(&menu).await?;
-        let PressPoint::At(point) = self.place_to_press(&located).await? else {
+        let PressPoint::At(point) = self.point_to_press(&located).await? else {
             return Ok(false);
         };
         self.click(point).await?;

@@ -375,7 +375,7 @@ impl<'a> Names<'a> {
                 .filter(|leaf| entry.loses_value(leaf) && is_value(leaf));
             let arrived = |leaf: &&Leaf| {
                 let count = counts.get(&leaf.text()).copied().unwrap_or(1);
-                index.has_whole(leaf, count)
+                index.has_separate(leaf, count)
             };
             if let Some(leaf) = by_value.find(arrived) {
                 found.push((entry.to_string(), leaf));
@@ -403,7 +403,7 @@ impl Entry<'_> {
             && found_at.any(|(at, found)| {
                 let before = self.what[..at].trim_end_matches(['`', '"', '\'', ' ']);
                 let is_of = |kind: &&str| before.ends_with(*kind);
-                is_whole(self.what, at..at + found.len())
+                is_separate(self.what, at..at + found.len())
                     && !(leaf.is_id() && CONTENTS.iter().any(is_of))
             })
     }
@@ -491,7 +491,7 @@ fn is_marked(text: &str, range: Range<usize>) -> bool {
 
 /// Whether a range in a text is neither a part of a word nor of an id or path, such as the name in
 /// `functions.name:0`.
-pub(super) fn is_whole(text: &str, range: Range<usize>) -> bool {
+pub(super) fn is_separate(text: &str, range: Range<usize>) -> bool {
     let joins = |c: char| matches!(c, '.' | ':' | '-' | '/' | '_');
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     let mut before = text[..range.start].chars().rev();

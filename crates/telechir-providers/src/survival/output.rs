@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-use super::naming::is_whole;
+use super::naming::is_separate;
 use crate::leaves::{Leaf, json_in};
 use crate::media_types;
 
@@ -77,15 +77,15 @@ impl OutputIndex {
     }
 
     /// The same for a value that is no part of a longer word or id.
-    pub(super) fn has_whole(&self, leaf: &Leaf, count: usize) -> bool {
+    pub(super) fn has_separate(&self, leaf: &Leaf, count: usize) -> bool {
         let text = leaf.text();
         let is_word = leaf.value.is_number() || !text.contains(char::is_whitespace);
         if !is_word || is_binary(&text) {
             return self.has(leaf, count);
         }
         let found = self.text.match_indices(&text);
-        let whole = found.filter(|(at, found)| is_whole(&self.text, *at..at + found.len()));
-        self.has(leaf, count) && whole.count() >= count
+        let separate = found.filter(|(at, found)| is_separate(&self.text, *at..at + found.len()));
+        self.has(leaf, count) && separate.count() >= count
     }
 
     /// Whether the document has data of this media type, under any of its names.

@@ -30,7 +30,7 @@ enum Expected {
 const MAX_NOT_TYPED: usize = 10;
 
 /// Commands, or how they begin, that do not simply succeed.
-const EXCEPTIONS: [(&str, Expected); 25] = [
+const EXCEPTIONS: [(&str, Expected); 29] = [
     // Nobody is there to allow it: standard input is no terminal.
     (
         "telechir do --desktop app mousepad",
@@ -77,10 +77,29 @@ const EXCEPTIONS: [(&str, Expected); 25] = [
     ("telechir view work", Fails(1, "no session named work")),
     ("telechir view --read-only", Serves("#ticket=")),
     (
+        "telechir view --recording ~/recordings/work",
+        Serves("#ticket="),
+    ),
+    (
         "telechir serve --shell --browser --headless",
         Serves("serving the HTTP API on"),
     ),
-    ("telechir run \"Which news", Fails(2, "ANTHROPIC_API_KEY")),
+    (
+        "telechir run \"Which news is on top? Save it to news.txt\"",
+        Fails(2, "ANTHROPIC_API_KEY"),
+    ),
+    (
+        "telechir run \"Which news is on top?\" --provider openai",
+        Fails(2, "OPENAI_API_KEY"),
+    ),
+    (
+        "telechir exec --dialect anthropic-messages --browser=https://example.com --remote=steel",
+        Fails(2, "STEEL_API_KEY is not set"),
+    ),
+    (
+        "telechir exec --dialect openai-responses --browser --remote=kernel:SESSION",
+        Fails(2, "KERNEL_API_KEY is not set"),
+    ),
     ("telechir run \"Sort the", Fails(2, "ANTHROPIC_API_KEY")),
     (
         "telechir run --resume invoices",
@@ -272,6 +291,7 @@ impl Terminal {
         for command in [
             "telechir exec --dialect anthropic-messages --shell --record recording < first.json",
             "telechir tokens new agent",
+            "mkdir ~/recordings && cp -r recording ~/recordings/work",
         ] {
             let ran = Ran::of(&mut terminal.command(command), "");
             assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -304,28 +324,28 @@ impl Terminal {
             let turn = response(dialect).to_string();
             fs::write(self.folder.join("response.json"), turn).expect("a file");
         }
-        let (code, said) = match exception(command) {
+        let (code, message) = match exception(command) {
             Some(NotTyped(_)) => return None,
-            Some(Serves(said)) => return self.served(command, said),
-            Some(Fails(code, said)) => (code, said),
+            Some(Serves(message)) => return self.served(command, message),
+            Some(Fails(code, message)) => (code, message),
             None => (0, ""),
         };
         let ran = Ran::of(&mut self.command(command), "");
-        let is_expected = ran.code == Some(code) && ran.stderr.contains(said);
+        let is_expected = ran.code == Some(code) && ran.stderr.contains(message);
         (!is_expected).then(|| format!("{ran:?}"))
     }
 
     /// Types a command that runs until it is stopped.
-    fn served(&self, command: &str, said: &str) -> Option<String> {
+    fn served(&self, command: &str, message: &str) -> Option<String> {
         let mut bash = self.command(&format!("exec {command} 2>&1"));
         let mut child = bash.stdin(Stdio::null()).spawn().expect("it starts");
         let mut output = BufReader::new(child.stdout.take().expect("a pipe"));
         let mut text = String::new();
-        while !text.contains(said) && output.read_line(&mut text).expect("text") > 0 {}
+        while !text.contains(message) && output.read_line(&mut text).expect("text") > 0 {}
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         let stopped = kill_process(pid.expect("a process"), Signal::TERM);
         child.wait().expect("its end");
-        (stopped.is_err() || !text.contains(said)).then_some(text)
+        (stopped.is_err() || !text.contains(message)).then_some(text)
     }
 
     fn close_sessions(&self) {
