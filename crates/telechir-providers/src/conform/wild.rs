@@ -62,8 +62,9 @@ impl PairReport {
 impl WildReport {
     /// Changes a request or response in one place after the other and translates all of it, as
     /// `--envelope` does: adds a member that nobody knows to every object, and puts an unusual value
-    /// and one of every other JSON type in place of every value. A change that is lost without an entry is a finding of its pair. Each
-    /// change goes to one dialect, another one for each path and document.
+    /// and one of every other JSON type in place of every value. A change that is lost without an
+    /// entry is a finding of its pair. Each change goes to one dialect, another one for each path and
+    /// document.
     pub fn follow_changes(&mut self, dialect: Dialect, document: &Value) {
         let is_complete = matches!(self.kind, DocumentKind::Request | DocumentKind::Response);
         if !is_complete || self.is_provider_error || self.refused.is_some() || self.pairs.is_empty()
