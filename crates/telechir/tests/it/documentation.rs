@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -263,7 +263,13 @@ impl Terminal {
         for name in ["work/invoices", "notes", "project", "run", "tmp"] {
             fs::create_dir_all(telechir.folder().join(name)).expect("a folder");
         }
+        // Of a folder that others can open, no session would be in it.
+        let private = fs::Permissions::from_mode(0o700);
+        fs::set_permissions(telechir.folder().join("run"), private).expect("permissions");
         let terminal = Self { telechir, folder };
+        // Sessions that are here are closed at the end.
+        let mut sessions = terminal.command("telechir sessions list --json");
+        assert_eq!(Ran::of(&mut sessions, "").json(), json!([]));
         let turn = response("anthropic-messages").to_string();
         for (name, text) in [
             ("first.json", turn.as_str()),
