@@ -93,6 +93,8 @@ fn a_session_leaves_functions_to_the_caller_too() {
     let telechir = Telechir::new();
     let runtime = telechir.folder().join("run");
     fs::create_dir(&runtime).expect("a folder for sockets");
+    let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    fs::set_permissions(&runtime, private).expect("permissions");
     let response = json!([
         {"type": "function_call", "call_id": "f1", "name": "weather", "arguments": {}},
         {"type": "shell_call", "call_id": "s1", "commands": ["pwd"]},
