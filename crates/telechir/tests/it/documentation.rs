@@ -402,8 +402,13 @@ fn the_commands_of_the_readme_work() {
 }
 
 #[test]
-fn the_commands_of_the_documents_before_m_work() {
-    type_commands(|name| name < "m" && name != "README.md");
+fn the_commands_of_the_documents_before_d_work() {
+    type_commands(|name| name < "d" && name != "README.md");
+}
+
+#[test]
+fn the_commands_of_the_documents_from_d_to_l_work() {
+    type_commands(|name| ("d".."m").contains(&name));
 }
 
 #[test]
