@@ -49,7 +49,7 @@ impl ObjectRef {
     }
 }
 
-/// The place of a cell in a table that describes its cells on request, each time by a new object.
+/// Row and column of a cell, from 0, in a table that makes a new object for each request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct CellIndex {
     pub(crate) table: ObjectRef,

@@ -15,7 +15,7 @@ pub(crate) struct RefTarget {
     pub(crate) role: u32,
     /// The object that lists it as a child; `None` if unknown. An object may not know its parent.
     pub(crate) parent: Option<ObjectRef>,
-    /// Its place, if its table makes a new object for each request.
+    /// Its row and column, if its table makes a new object for each request.
     pub(crate) cell: Option<CellIndex>,
     /// What its bounds lack to be those on the screen.
     pub(crate) shift: (i32, i32),

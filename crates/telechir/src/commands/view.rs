@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use telechir_host::tokens::Role;
+use url::form_urlencoded::byte_serialize;
 
 use crate::args::ViewArguments;
 use crate::error::CliError;
@@ -26,7 +27,11 @@ pub(crate) async fn view(arguments: ViewArguments) -> Result<ExitCode, CliError>
     let recording = arguments.recording.as_deref();
     let recording = recording.map(|folder| recordings.add(folder)).transpose()?;
     let session = arguments.session.map(|name| format!("&session={name}"));
-    let recording = recording.map(|id| format!("&recording={}", percent_encoded(&id)));
+    // The page reads it with `URLSearchParams`.
+    let recording = recording.map(|id| {
+        let encoded: String = byte_serialize(id.as_bytes()).collect();
+        format!("&recording={encoded}")
+    });
     let page = LivePage::open(PageOptions {
         listen: arguments.listen,
         token_file: arguments.token_file.as_deref(),
@@ -43,15 +48,4 @@ pub(crate) async fn view(arguments: ViewArguments) -> Result<ExitCode, CliError>
         Ok(()) => Ok(ExitCode::SUCCESS),
         Err(Stopped(number)) => Ok(ExitCode::from(128 + number)),
     }
-}
-
-/// A text as a value in an address (RFC 3986, 2.1).
-fn percent_encoded(text: &str) -> String {
-    let encoded = |byte: u8| match byte {
-        b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'-' | b'.' | b'_' => {
-            char::from(byte).to_string()
-        }
-        other => format!("%{other:02X}"),
-    };
-    text.bytes().map(encoded).collect()
 }

@@ -30,7 +30,7 @@ enum Expected {
 const MAX_NOT_TYPED: usize = 10;
 
 /// Commands, or how they begin, that do not simply succeed.
-const EXCEPTIONS: [(&str, Expected); 29] = [
+const EXCEPTIONS: &[(&str, Expected)] = &[
     // Nobody is there to allow it: standard input is no terminal.
     (
         "telechir do --desktop app mousepad",
