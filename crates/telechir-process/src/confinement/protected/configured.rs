@@ -118,7 +118,8 @@ fn protect_entry(
     }
     if !is_data(&entry.key) {
         protect_existing(found, &user.expand(&entry.value, worktree))?;
-        let words = entry.value.split(SEPARATORS).filter(|word| is_path(word));
+        let words = entry.value.split(SEPARATORS).map(without_option);
+        let words = words.filter(|word| is_path(word));
         for (at, word) in words.enumerate() {
             let path = user.expand(word, worktree);
             let names_a_path = ["./", "../", "~/", "/"]
@@ -138,6 +139,19 @@ fn protect_entry(
 fn is_data(key: &str) -> bool {
     DATA.iter().any(|data| key.starts_with(data))
         || (key.starts_with("remote.") && REMOTE_DATA.iter().any(|end| key.ends_with(end)))
+}
+
+/// The value that is joined to the letter of an option: `tools/ssh.conf` in `-Ftools/ssh.conf`.
+fn without_option(word: &str) -> &str {
+    let mut characters = word.chars();
+    match (
+        characters.next(),
+        characters.next(),
+        characters.clone().next(),
+    ) {
+        (Some('-'), Some(letter), Some(_)) if letter.is_ascii_alphanumeric() => characters.as_str(),
+        _ => word,
+    }
 }
 
 fn is_path(word: &str) -> bool {
@@ -181,6 +195,21 @@ mod tests {
             "filter.a.clean",
         ] {
             assert!(!is_data(key), "{key}");
+        }
+    }
+
+    #[test]
+    fn a_value_may_be_joined_to_an_option() {
+        for (word, expected) in [
+            ("-Ftools/ssh.conf", "tools/ssh.conf"),
+            ("-F./x", "./x"),
+            ("-c", "-c"),
+            ("--version", "--version"),
+            ("tools/x", "tools/x"),
+            ("-", "-"),
+            ("", ""),
+        ] {
+            assert_eq!(without_option(word), expected);
         }
     }
 

@@ -232,34 +232,38 @@ fn executes(root: &OwnedFd, steps: &Path) -> Option<String> {
     Some(format!("its step `{}` runs a program", line.escape_debug()))
 }
 
-/// Why the options of a suspended operation must not be used, if so.
+/// Why the options of a suspended operation must not be used, if so. What cannot be read here, Git may
+/// be able to read.
 fn in_options(root: &OwnedFd, operation: &Path) -> Option<String> {
-    let text = |name: &str| {
-        let text = read(root, &operation.join(name)).unwrap_or_default();
-        String::from_utf8_lossy(&text).into_owned()
+    let text = |name: &str| match read(root, &operation.join(name)) {
+        Ok(text) => Ok(String::from_utf8_lossy(&text).into_owned()),
+        Err(Errno::NOENT) => Ok(String::new()),
+        Err(errno) => Err(format!("its file `{name}` cannot be read: {errno}")),
     };
-    let options = text("opts");
-    let in_opts = options.lines().filter_map(|line| {
-        let (key, value) = line.split_once('=')?;
-        (key.trim() == "strategy").then(|| value.trim().trim_matches('"').to_owned())
-    });
-    let strategy = text("strategy").trim().to_owned();
-    let named = Some(strategy).filter(|strategy| !strategy.is_empty());
-    let mut strategies = named.into_iter().chain(in_opts);
-    if let Some(other) = strategies.find(|name| !STRATEGIES.contains(&name.as_str())) {
-        return Some(format!(
-            "its merge strategy `{}` is a program",
-            other.escape_debug()
-        ));
-    }
-    let apply = text("apply-opt").replace('\'', " ");
-    let mut apply = apply.split_ascii_whitespace();
-    let is_harmless = |word: &&str| APPLY_OPTIONS.iter().any(|start| word.starts_with(start));
-    let other = apply.find(|word| !is_harmless(word))?;
-    Some(format!(
-        "it applies patches with `{}`",
-        other.escape_debug()
-    ))
+    let judged = || {
+        let named = text("strategy")?.trim().to_owned();
+        let options = git::parse(text("opts")?.as_bytes(), root)
+            .map_err(|error| format!("Git cannot read its options: {error}"))?;
+        let in_options = options.into_iter();
+        let in_options = in_options.filter(|entry| entry.key == "options.strategy");
+        let strategies = in_options.map(|entry| entry.value).chain([named]);
+        let mut strategies = strategies.filter(|strategy| !strategy.is_empty());
+        if let Some(other) = strategies.find(|name| !STRATEGIES.contains(&name.as_str())) {
+            let other = other.escape_debug();
+            return Err(format!("its merge strategy `{other}` is a program"));
+        }
+        let apply = text("apply-opt")?.replace('\'', " ");
+        let mut apply = apply.split_ascii_whitespace();
+        let is_harmless = |word: &&str| APPLY_OPTIONS.iter().any(|start| word.starts_with(start));
+        match apply.find(|word| !is_harmless(word)) {
+            Some(other) => Err(format!(
+                "it applies patches with `{}`",
+                other.escape_debug()
+            )),
+            None => Ok(()),
+        }
+    };
+    judged().err()
 }
 
 /// Whether a configuration executes nothing that these settings do not execute.
@@ -536,6 +540,36 @@ mod tests {
                 "/opts",
                 "[options]\n\tstrategy = \"mine\"\n",
                 "its merge strategy `mine` is a program",
+            ),
+            (
+                "sequencer",
+                "/opts",
+                "[options] strategy = mine\n",
+                "its merge strategy `mine` is a program",
+            ),
+            (
+                "sequencer",
+                "/opts",
+                "[OPTIONS]\n\tstrategy = ours\n\tStrategy = x/../mi\"ne\" ; ours\n",
+                "its merge strategy `x/../mine` is a program",
+            ),
+            (
+                "sequencer",
+                "/opts",
+                "[options\n",
+                "Git cannot read its options: ",
+            ),
+            (
+                "sequencer",
+                "/opts/",
+                "",
+                "its file `opts` cannot be read: ",
+            ),
+            (
+                "rebase-merge",
+                "/strategy/",
+                "",
+                "its file `strategy` cannot be read: ",
             ),
             (
                 "rebase-apply",

@@ -373,7 +373,9 @@ fn judge(
                     false => Finding::Link(path),
                 });
             } else if is_folder && holds_data {
-                inner.push((path, FolderKind::RepositoryData));
+                if !holds_lfs_objects(folder) {
+                    inner.push((path, FolderKind::RepositoryData));
+                }
             } else if is_folder && (!is_in_git_dir || holds_repositories(name)) {
                 inner.push((path, FolderKind::Plain));
             }
@@ -395,9 +397,26 @@ pub(super) fn is_in_git_dir(path: &Path) -> bool {
 
 /// Whether Git writes files at names in this folder that it does not create anew.
 fn holds_data(name: &Path) -> bool {
-    ["logs", "refs", "objects"]
-        .iter()
-        .any(|data| name == Path::new(data))
+    const DATA: [&str; 9] = [
+        "lfs",
+        "logs",
+        "objects",
+        "rebase-apply",
+        "rebase-merge",
+        "refs",
+        "reftable",
+        "rr-cache",
+        "sequencer",
+    ];
+    DATA.iter().any(|data| name == Path::new(data))
+}
+
+/// Whether the entries of a folder hold files that Git LFS names by their digest: it renames them into
+/// place, so no link among them counts, and there may be tens of thousands of such folders.
+fn holds_lfs_objects(folder: &Path) -> bool {
+    folder
+        .parent()
+        .is_some_and(|objects| objects.ends_with("lfs/objects"))
 }
 
 /// Whether a folder of a repository is searched for others.

@@ -198,39 +198,47 @@ fn a_repository_that_a_file_names_is_protected() {
 
 #[test]
 fn a_repository_that_a_file_in_a_read_only_folder_names_is_protected() {
-    // Where Git writes, no repository is searched for.
-    let store = ".git/lfs/store";
+    // In Git's temporary folders no repository is searched for.
+    let store = ".git/tmp_lfs/store";
     let files = [
-        (".vscode/plugin/.git", "gitdir: ../../.git/lfs/store\n"),
-        (".git/lfs/store/hooks/lib/.git", "gitdir: ../../../inner\n"),
-        (".git/lfs/other/commondir", "../common\n"),
-        (".git/lfs/other/HEAD", ""),
+        (".vscode/plugin/.git", "gitdir: ../../.git/tmp_lfs/store\n"),
+        (
+            ".git/tmp_lfs/store/hooks/lib/.git",
+            "gitdir: ../../../inner\n",
+        ),
+        (".git/tmp_lfs/other/commondir", "../common\n"),
+        (".git/tmp_lfs/other/HEAD", ""),
         ("sub/.git", "-> ../gitfile"),
-        ("gitfile", "gitdir: ../.git/lfs/other\n"),
-        ("late/.git", "gitdir: ../.git/lfs/late\n"),
-        (".git/lfs/open/config", ""),
+        ("gitfile", "gitdir: ../.git/tmp_lfs/other\n"),
+        ("late/.git", "gitdir: ../.git/tmp_lfs/late\n"),
+        (".git/tmp_lfs/open/config", ""),
     ];
     let (_folder, real) = with_repository(".git", "", &files);
-    for at in [store, ".git/lfs/inner", ".git/lfs/common", ".git/lfs/open"] {
+    for at in [
+        store,
+        ".git/tmp_lfs/inner",
+        ".git/tmp_lfs/common",
+        ".git/tmp_lfs/open",
+    ] {
         for (name, text) in repository(at, "[user]\n\tname = n\n") {
             write(&real, &name, &text);
         }
     }
     let protected = masked(&real);
-    for at in [store, ".git/lfs/inner", ".git/lfs/common"] {
+    for at in [store, ".git/tmp_lfs/inner", ".git/tmp_lfs/common"] {
         assert_eq!(protected.access(&format!("{at}/config")), READ_ONLY, "{at}");
     }
-    assert_eq!(protected.access(".git/lfs/other/commondir"), READ_ONLY);
-    assert_eq!(protected.access(".git/lfs/open/config"), None);
+    assert_eq!(protected.access(".git/tmp_lfs/other/commondir"), READ_ONLY);
+    assert_eq!(protected.access(".git/tmp_lfs/open/config"), None);
     assert_eq!(undone(&protected), []);
     // What a file names is judged as soon as it exists.
-    for (name, text) in repository(".git/lfs/late", "[core]\n\tfsmonitor = x\n") {
+    for (name, text) in repository(".git/tmp_lfs/late", "[core]\n\tfsmonitor = x\n") {
         write(&real, &name, &text);
     }
-    let config = ".git/lfs/late/config";
+    let config = ".git/tmp_lfs/late/config";
     assert_eq!(
         undone(&protected),
-        [moved(config, ".git/lfs/late/config.blocked")]
+        [moved(config, ".git/tmp_lfs/late/config.blocked")]
     );
 }
 

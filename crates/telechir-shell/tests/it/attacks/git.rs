@@ -653,24 +653,107 @@ async fn a_command_for_the_folder_of_a_lost_shell_is_not_executed_elsewhere() {
 }
 
 #[tokio::test]
+async fn what_an_option_of_the_configuration_names_cannot_be_changed() {
+    let project = Project::new();
+    fs::create_dir(project.path().join("tools")).unwrap();
+    fs::write(project.path().join("tools/ssh.conf"), "").unwrap();
+    project.git(&["config", "core.sshCommand", "ssh -Ftools/ssh.conf -v"]);
+    let mut shell = project.shell().await;
+    let output = run(
+        &mut shell,
+        "echo 'ProxyCommand x' > tools/ssh.conf; mv tools other; rm tools/ssh.conf",
+    )
+    .await;
+    assert_eq!(project.read("tools/ssh.conf"), "", "{output:?}");
+    assert!(project.path().join("tools/ssh.conf").exists());
+    shell.close().await.unwrap();
+}
+
+#[tokio::test]
 async fn options_of_a_suspended_operation_run_no_program() {
+    let project = Project::new();
+    project.git(&["checkout", "-q", "-b", "side"]);
+    project.git(&["commit", "--allow-empty", "-qm", "second"]);
+    let pick = format!("pick {}", project.git(&["rev-parse", "HEAD"]).trim());
+    project.git(&["checkout", "-q", "main"]);
+    let mut shell = project.shell().await;
+    // Git takes `git-merge-x/../evil` for the program of the strategy `x/../evil`.
+    let program = format!(
+        "mkdir -p git-merge-x && printf '#!/bin/sh\\n{}\\nexit 1' > evil && chmod +x evil",
+        project.payload()
+    );
+    run(&mut shell, &program).await;
+    let comments = "for i in {1..40000}; do echo '# a long comment in the options'; done";
+    for attack in [
+        "printf '[options]\\n\\tstrategy = x/../evil\\n' > opts".to_owned(),
+        "echo '[options] strategy = x/../evil' > opts".to_owned(),
+        "printf '[OPTIONS]\\nSTRATEGY = x/../ev\"il\" ; ours\\n' > opts".to_owned(),
+        "printf '[options]\\nstrategy = x/../\\\\\\nevil\\n' > opts".to_owned(),
+        "echo '[options] strategy = x/../evil' > ../../own && ln -s ../../own opts".to_owned(),
+        format!("(echo '[options] strategy = x/../evil'; {comments}) > opts"),
+    ] {
+        let attack = format!(
+            "mkdir .git/sequencer && cd .git/sequencer && git rev-parse HEAD > head \
+             && printf '%s\\n' '{pick}' '{pick}' > todo && {attack}; cd -"
+        );
+        run(&mut shell, &attack).await;
+        project.git(&["cherry-pick", "--continue"]);
+        assert!(!project.canary().exists(), "{attack}");
+        let left = project.path().join(".git/sequencer");
+        assert!(!left.exists(), "{attack}");
+    }
     for (folder, file, text) in [
-        ("rebase-merge", "strategy", "x/evil"),
-        ("sequencer", "opts", "[options]\n\tstrategy = x/evil"),
+        ("rebase-merge", "strategy", "x/../evil"),
         (
             "rebase-apply",
             "apply-opt",
             "'--build-fake-ancestor=/tmp/x'",
         ),
     ] {
-        let project = Project::new();
-        let mut shell = project.shell().await;
         let attack = format!("mkdir .git/{folder} && printf %s \"{text}\" > .git/{folder}/{file}");
         run(&mut shell, &attack).await;
-        shell.close().await.unwrap();
         let left = project.path().join(".git").join(folder);
         assert!(!left.exists(), "{folder}/{file}");
     }
+    shell.close().await.unwrap();
+}
+
+/// `git rebase --continue` appends the steps that are done to a file, `git am`, `git cherry-pick` and
+/// `git rerere` write others.
+#[tokio::test]
+async fn git_writes_over_no_link_in_a_folder_of_an_operation() {
+    let project = Project::new();
+    let outside = project.outside.path().join("file");
+    let mut shell = project.shell().await;
+    let links = [
+        "rebase-merge/done",
+        "rebase-apply/final-commit",
+        "sequencer/todo",
+        "rr-cache/0123456789012345678901234567890123456789/postimage",
+        "lfs/objects",
+        "lfs/tmp",
+    ];
+    let made = links.map(|link| {
+        let (folder, _) = link.rsplit_once('/').unwrap();
+        format!(
+            "mkdir -p .git/{folder} && ln -s {} .git/{link}",
+            outside.display()
+        )
+    });
+    run(&mut shell, &made.join("; ")).await;
+    for link in links {
+        let left = fs::symlink_metadata(project.path().join(".git").join(link));
+        assert!(left.is_err(), "{link}");
+    }
+    // A suspended operation of Git itself stays.
+    let conflict = "git config user.name n; export GIT_AUTHOR_NAME=n GIT_AUTHOR_EMAIL=e \
+                    GIT_COMMITTER_NAME=n GIT_COMMITTER_EMAIL=e; git checkout -qb side; \
+                    echo a > file; git commit -qam a; git checkout -q main; echo b > file; \
+                    git commit -qam b; rm -rf .git/rebase-merge .git/rebase-apply .git/sequencer; \
+                    git rebase side";
+    run(&mut shell, conflict).await;
+    assert!(project.path().join(".git/rebase-merge/done").is_file());
+    shell.close().await.unwrap();
 }
 
 #[tokio::test]

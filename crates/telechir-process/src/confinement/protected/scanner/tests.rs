@@ -342,6 +342,34 @@ fn what_is_read_below_a_folder_depends_on_what_the_folder_is() {
             &[("a/.git/refs/heads", RepositoryData)],
         ),
         (
+            "a/.git",
+            Repository,
+            &[
+                "lfs/",
+                "rebase-apply/",
+                "rebase-merge/",
+                "reftable/",
+                "rr-cache/",
+                "sequencer/",
+            ],
+            &[
+                ("a/.git/lfs", RepositoryData),
+                ("a/.git/rebase-apply", RepositoryData),
+                ("a/.git/rebase-merge", RepositoryData),
+                ("a/.git/reftable", RepositoryData),
+                ("a/.git/rr-cache", RepositoryData),
+                ("a/.git/sequencer", RepositoryData),
+            ],
+        ),
+        (
+            "a/.git/lfs/objects",
+            RepositoryData,
+            &["0a/"],
+            &[("a/.git/lfs/objects/0a", RepositoryData)],
+        ),
+        // Tens of thousands of folders, in which Git LFS writes over no link.
+        ("a/.git/lfs/objects/0a", RepositoryData, &["1b/"], &[]),
+        (
             "a/.git/modules",
             Plain,
             &["name/"],
