@@ -65,8 +65,14 @@ pub(crate) fn check(devices: &DeviceArguments, safety: &SafetyArguments) -> Resu
         return Ok(());
     }
     if let [workspace, memory] = writable.as_slice() {
-        separate(workspace, &Protected::of(memory))?;
+        for folder in workspace.with_mounts() {
+            separate(&folder, &Protected::of(memory))?;
+        }
+        for folder in memory.with_mounts() {
+            separate(&folder, &Protected::of(workspace))?;
+        }
     }
+    let writable: Vec<Writable> = writable.iter().flat_map(Writable::with_mounts).collect();
     for protected in protected(devices, safety)? {
         for folder in &writable {
             separate(folder, &protected)?;
@@ -82,9 +88,22 @@ pub(crate) fn is_outside(file: &Path, devices: &DeviceArguments) -> bool {
     };
     let folders = [&devices.workspace, &devices.memory_dir];
     folders.into_iter().flatten().all(|folder| {
-        let folder = Location::of(folder);
-        folder.is_ok_and(|folder| !file.is_inside(&folder))
+        let Ok(folder) = Location::of(folder) else {
+            return false;
+        };
+        let mut mounted = folder.mounts_below().into_iter();
+        !file.is_inside(&folder) && mounted.all(|mounted| !file.is_inside(&mounted))
     })
+}
+
+impl Writable {
+    /// The folder, and what is mounted in it.
+    fn with_mounts(&self) -> Vec<Self> {
+        let mounted = self.location.mounts_below().into_iter();
+        let all = std::iter::once(self.location.clone()).chain(mounted);
+        let name = self.name;
+        all.map(|location| Self { name, location }).collect()
+    }
 }
 
 impl Protected {
@@ -183,7 +202,7 @@ fn has_a_name_inside(protected: &Protected, folder: &Writable) -> io::Result<boo
     let Ok(found) = fs::metadata(protected.location.path()) else {
         return Ok(false);
     };
-    if !found.is_file() || found.nlink() < 2 {
+    if !found.is_file() || found.nlink() < 2 || !folder.location.path().is_dir() {
         return Ok(false);
     }
     let file = rustix::fs::stat(protected.location.path())?;

@@ -115,6 +115,14 @@ impl Location {
         self.steps.last().filter(|_| self.exists)
     }
 
+    /// The mounts below this folder. Whoever can write to the folder may be able to write to them.
+    pub fn mounts_below(&self) -> Vec<Self> {
+        let points = Mounts::read().0.into_iter().map(|(.., point)| point);
+        let below = points.filter(|point| *point != self.path && point.starts_with(&self.path));
+        // One that cannot be looked up has nothing to compare.
+        below.filter_map(|point| Self::of(&point).ok()).collect()
+    }
+
     /// The path without links, as far as it exists.
     pub fn path(&self) -> &Path {
         &self.path

@@ -2,7 +2,10 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use telechir_testkit::gate::{Privilege, lacks};
 
 use crate::telechir::{Ran, Telechir};
 
@@ -90,6 +93,75 @@ fn a_policy_with_another_name_in_the_workspace_is_refused() {
             "use a copy",
         ],
     );
+}
+
+/// A mount of a file or folder at another path, until it is dropped.
+struct Mounted(PathBuf);
+
+impl Mounted {
+    fn bind(of: &Path, at: PathBuf) -> Option<Self> {
+        let mounted = Command::new("mount").arg("--bind").args([of, &at]).status();
+        mounted
+            .is_ok_and(|status| status.success())
+            .then_some(Self(at))
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _fails_the_next_mount = Command::new("umount").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn what_is_mounted_in_the_workspace_is_in_it() {
+    if lacks(Privilege::Root, telechir_process::is_root()) {
+        return;
+    }
+    let fixture = Fixture::new();
+    fixture.policy("other/policy");
+    for name in ["recording/blobs", "memory", "work/sub/mounted"] {
+        fs::create_dir_all(fixture.at(name)).expect("folders");
+    }
+    fs::write(fixture.at("work/notes"), "").expect("a file");
+    for (of, at, flags, fragments) in [
+        (
+            "recording",
+            "work/sub/mounted",
+            ("--record", "recording"),
+            ["the recording", "is inside the workspace"],
+        ),
+        (
+            "recording/blobs",
+            "work/sub/mounted",
+            ("--record", "recording"),
+            ["the workspace", "is inside the recording"],
+        ),
+        (
+            "other",
+            "work/sub/mounted",
+            ("--policy", "other/policy"),
+            ["the policy", "is inside the workspace"],
+        ),
+        (
+            "other/policy",
+            "work/notes",
+            ("--policy", "other/policy"),
+            ["the policy", "is inside the workspace"],
+        ),
+        (
+            "memory",
+            "work/sub/mounted",
+            ("--memory-dir", "memory"),
+            ["the memory folder", "is inside the workspace"],
+        ),
+    ] {
+        let Some(_mounted) = Mounted::bind(&fixture.at(of), fixture.at(at)) else {
+            return;
+        };
+        let ran = fixture.exec(&[("--workspace", "work"), flags]);
+        ran.fails(1, &fragments);
+    }
 }
 
 #[test]
