@@ -498,6 +498,8 @@ impl Judge {
 
 const IMITATION: &str = "A word in it consists of letters of another alphabet that look like Latin \
                          ones.";
+const RIGHT_TO_LEFT: &str = "It has letters that are written from right to left: on some screens words and signs \
+     between them appear in reverse order.";
 
 /// Combines the verdicts of all steps into one judgement.
 fn conclude<P: Proposal + Shaped + Parted>(
@@ -553,6 +555,9 @@ fn conclude<P: Proposal + Shaped + Parted>(
     }
     if any_text(&canonical, summary::imitates_latin) {
         reasons.push(IMITATION.to_owned());
+    }
+    if any_text(&canonical, summary::reads_right_to_left) {
+        reasons.push(RIGHT_TO_LEFT.to_owned());
     }
     let reasons: Vec<String> = reasons
         .iter()

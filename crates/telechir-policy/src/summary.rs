@@ -30,6 +30,16 @@ pub(crate) fn imitates_latin(text: &str) -> bool {
     SafeText::of(text).imitates_latin
 }
 
+/// Whether a text has letters that are written from right to left. A screen that follows their
+/// direction reorders and mirrors the signs between them: `cat א > ב` looks like `cat ב < א`.
+pub(crate) fn reads_right_to_left(text: &str) -> bool {
+    text.chars().any(|c| {
+        matches!(c,
+            '\u{590}'..='\u{8ff}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{fefe}'
+            | '\u{10800}'..='\u{10fff}' | '\u{1e800}'..='\u{1efff}')
+    })
+}
+
 /// One line about an action for a timeline, without typed text.
 #[expect(
     clippy::wildcard_enum_match_arm,

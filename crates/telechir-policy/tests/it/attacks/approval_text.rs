@@ -81,6 +81,19 @@ fn a_word_of_foreign_letters_that_look_latin_is_pointed_out() {
     }
 }
 
+/// A terminal or page that follows the direction of letters shows `cat א > ב` as `cat ב < א`.
+#[test]
+fn letters_that_reverse_the_order_on_the_screen_are_pointed_out() {
+    for command in ["cat \u{5d0} > \u{5d1}", "mv \u{639} \u{628}", "rm \u{fb1d}"] {
+        let reasons = question_on(command).reasons.join(" ");
+        assert!(reasons.contains("right to left"), "{command}: {reasons}");
+    }
+    for command in ["rm Москва", "rm 東京", "rm Ελλάδα"] {
+        let reasons = question_on(command).reasons.join(" ");
+        assert!(!reasons.contains("right to left"), "{command}: {reasons}");
+    }
+}
+
 #[test]
 fn an_approval_may_be_bound_to_one_interface() {
     use telechir_policy::{ApproveAt, Interface};
