@@ -66,9 +66,14 @@ fn host(headers: &[u8]) -> Option<String> {
         }
     }
     let host = host?;
-    let name = match host.strip_prefix('[') {
-        Some(address) => address.split_once(']')?.0,
-        None => host.split_once(':').map_or(host, |(name, _)| name),
+    let (name, port) = match host.strip_prefix('[') {
+        Some(address) => {
+            let (name, rest) = address.split_once(']')?;
+            (name, rest.strip_prefix(':').unwrap_or(rest))
+        }
+        None => host.split_once(':').unwrap_or((host, "")),
     };
-    host_of(name)
+    // A server may take what is no port for the host, as in `good:x@evil`.
+    let is_port = port.bytes().all(|byte| byte.is_ascii_digit());
+    is_port.then(|| host_of(name)).flatten()
 }
