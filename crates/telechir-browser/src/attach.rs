@@ -25,7 +25,7 @@ use tab_choice::{choose, unavailable};
 
 impl Browser {
     /// Attaches to a running Chromium by its DevTools endpoint: `http://` for discovery by
-    /// `/json/version`, `ws://` with a path or a query for the socket itself. The tabs of the
+    /// `/json/version`, `ws://` with a path for the socket itself. The tabs of the
     /// attachment are used; the browser itself is never closed.
     ///
     /// Only the options about pages apply, and `proxy`. Traffic does not pass through the egress

@@ -57,21 +57,34 @@ async fn find_and_upgrade(endpoint: &CdpEndpoint) -> Result<CdpSocket, String> {
     if is_socket(given) {
         return upgrade(given, endpoint).await.map_err(String::from);
     }
+    let mut refused = None;
     if given.scheme().starts_with("ws") {
-        // The socket of a service may be at the root; Chromium answers 404 there.
+        // The socket of a service may be at the root; Chromium answers 404 there. Another answer to a
+        // key is its refusal.
         match upgrade(given, endpoint).await {
-            Err(HandshakeError::Status { status, .. }) if status.is_client_error() => {}
+            Err(HandshakeError::Status { status, quoted })
+                if status == StatusCode::NOT_FOUND
+                    || (status.is_client_error() && given.query().is_none()) =>
+            {
+                refused = given
+                    .query()
+                    .map(|_| HandshakeError::Status { status, quoted });
+            }
             opened => return opened.map_err(String::from),
         }
     }
-    let socket = discover(endpoint).await?;
+    let socket = match (discover(endpoint).await, refused) {
+        (Ok(socket), _) => socket,
+        (Err(_), Some(refused)) => return Err(refused.into()),
+        (Err(reason), None) => return Err(reason),
+    };
     upgrade(&socket, endpoint).await.map_err(String::from)
 }
 
-/// Whether the URL is certainly that of the socket: then it has a path or a query.
+/// Whether the URL is certainly that of the socket: then it has a path.
 fn is_socket(address: &Url) -> bool {
     let has_path = !address.path().trim_end_matches('/').is_empty();
-    address.scheme().starts_with("ws") && (has_path || address.query().is_some())
+    address.scheme().starts_with("ws") && has_path
 }
 
 /// Whether the URL is that of a single page's socket in Chromium.
@@ -285,10 +298,15 @@ mod tests {
     }
 
     #[test]
-    fn an_address_with_a_path_or_a_query_is_a_socket() {
+    fn an_address_with_a_path_is_a_socket() {
         let is = |text| is_socket(&url(text));
-        assert!(is("ws://h:1/devtools/browser/x") && is("wss://h/?token=t"));
-        assert!(!is("ws://h:1") && !is("ws://h:1/") && !is("http://h:1/x?token=t"));
+        assert!(is("ws://h:1/devtools/browser/x"));
+        assert!(
+            !is("wss://h/?token=t")
+                && !is("ws://h:1")
+                && !is("ws://h:1/")
+                && !is("http://h:1/x?token=t")
+        );
         assert!(is_page_socket(&url("ws://h:1/devtools/page/x")));
     }
 

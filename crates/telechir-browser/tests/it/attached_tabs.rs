@@ -68,11 +68,13 @@ async fn a_socket_at_the_root_is_reached_with_its_token_and_headers() {
         assert_eventually!(title(&mut browser).await == "reached");
         assert_eq!(gateway.handshakes(), count + 1);
     }
-    // A socket without path and query is tried at its root, then discovered.
+    // A socket without a path is tried at its root, then discovered.
     let plain = foreign.socket.split("/devtools").next().unwrap();
-    attach(endpoint(plain), AttachedTabs::Isolated)
-        .await
-        .unwrap();
+    for address in [plain, &format!("{plain}/?token=t0k3n")] {
+        attach(endpoint(address), AttachedTabs::Isolated)
+            .await
+            .unwrap();
+    }
 }
 
 #[tokio::test]
