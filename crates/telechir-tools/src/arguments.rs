@@ -108,7 +108,7 @@ fn lenient(kind: Kind, value: &Value) -> Value {
         | Kind::Region
         | Kind::Object
         | Kind::Objects => serde_json::from_str(text.trim()).ok(),
-        Kind::Text | Kind::Scalar | Kind::OneOf(_) | Kind::Action(_) | Kind::Point => None,
+        Kind::Text | Kind::FieldValue | Kind::OneOf(_) | Kind::Action(_) | Kind::Point => None,
     };
     parsed.unwrap_or_else(|| value.clone())
 }

@@ -384,6 +384,22 @@ mod tests {
     }
 
     #[test]
+    fn several_options_are_a_list() {
+        let catalog = ToolCatalog::new(ALL, &ToolSelection::default()).expect("no names");
+        for action in ["fill", "select"] {
+            let arguments = json!({"action": action, "ref": "e1", "value": ["S", "L"]});
+            let read = catalog.read("execute_browser", arguments.as_object().expect("members"));
+            let Ok(ToolRequest::Call(Content::ComputerCall(read))) = read else {
+                panic!("{arguments}: {read:?}")
+            };
+            assert!(
+                matches!(&read.actions[..], [Action::FormInput { value, .. }] if *value == json!(["S", "L"])),
+                "{read:?}"
+            );
+        }
+    }
+
+    #[test]
     fn the_browser_tool_has_all_that_the_page_function_has() {
         let Tool::Function(page) = page_tool() else {
             panic!("no function")

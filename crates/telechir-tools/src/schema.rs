@@ -8,8 +8,8 @@ use telechir_protocol::normalize_action_type;
 pub(crate) enum Kind {
     /// Any text.
     Text,
-    /// Text, or a number or flag, which models write as such.
-    Scalar,
+    /// Text, or a number or flag, which models write as such, or the texts of several options.
+    FieldValue,
     /// A finite number from the first to the second value.
     Number(f64, f64),
     /// A whole number from the first to the second value.
@@ -95,7 +95,7 @@ impl Kind {
     fn schema(self) -> Map<String, Value> {
         let schema = match self {
             // One type each: some clients cannot pass on a schema with several.
-            Self::Text | Self::Scalar => json!({"type": "string"}),
+            Self::Text | Self::FieldValue => json!({"type": "string"}),
             // What no screen has needs no limit in a list that every request of a model has.
             Self::Number(_, max) if max >= UNLIMITED => json!({"type": "number"}),
             Self::Integer(_, max) if max >= 100_000 => json!({"type": "integer"}),
@@ -127,7 +127,9 @@ impl Kind {
     pub(crate) fn expectation(self) -> String {
         match self {
             Self::Text => "a string".to_owned(),
-            Self::Scalar => "a string, a number, true or false".to_owned(),
+            Self::FieldValue => {
+                "a string, a number, true or false, or a list of strings".to_owned()
+            }
             Self::Number(min, max) => format!("a number from {min} to {max}"),
             Self::Integer(min, max) => format!("a whole number from {min} to {max}"),
             Self::Flag => "true or false".to_owned(),
@@ -143,7 +145,12 @@ impl Kind {
     pub(crate) fn accepts(self, value: &Value) -> bool {
         match self {
             Self::Text => value.is_string(),
-            Self::Scalar => value.is_string() || value.is_number() || value.is_boolean(),
+            Self::FieldValue => {
+                value.is_string()
+                    || value.is_number()
+                    || value.is_boolean()
+                    || Self::Texts.accepts(value)
+            }
             Self::Number(min, max) => value.as_f64().is_some_and(|n| (min..=max).contains(&n)),
             Self::Integer(min, max) => integer(value).is_some_and(|n| (min..=max).contains(&n)),
             Self::Flag => value.is_boolean(),

@@ -248,7 +248,11 @@ pub(crate) const TOOLS: &[Entry] = &[
             optional("url", Kind::Text, "http or https; for wait a part of it"),
             REF,
             optional("to", Kind::Text, "ref, for drag"),
-            optional("value", Kind::Scalar, "for fill and select"),
+            optional(
+                "value",
+                Kind::FieldValue,
+                "for fill and select; of several options a list",
+            ),
             optional(
                 "fields",
                 Kind::Objects,

@@ -234,9 +234,19 @@ const optionOf = (options, value) => {
 }
 const named = option => JSON.stringify(cut(squeeze(option.text), 100))
 
-// Selects one option by value or text, or in a multiple select exactly those of a JSON array.
-const choose = (element, value) => {
+// Selects one option by value or text, or in a multiple select exactly those of a list, which may be
+// written as JSON: in the schemas of some tools a value is a text.
+const listIn = text => {
+  try {
+    const list = JSON.parse(text)
+    return Array.isArray(list) && list.every(one => typeof one === "string") ? list : null
+  } catch {
+    return null
+  }
+}
+const choose = (element, wanted) => {
   const options = Array.from(element.options)
+  const value = element.multiple && typeof wanted === "string" && !optionOf(options, wanted) ? listIn(wanted) ?? wanted : wanted
   const values = Array.isArray(value) ? value : [value]
   const has = () => stateNow(element, "select", "")
   if (values.length !== 1 && !element.multiple) return { problem: `it takes one option${has()}` }

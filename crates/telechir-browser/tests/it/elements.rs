@@ -131,6 +131,9 @@ async fn several_options_of_a_list_are_selected_by_text() {
     let text = text_of(&mut browser, set("listbox", json!([]))).await;
     assert_eq!(text, "selected nothing");
     assert_eq!(script(&mut browser, chosen).await, " 3");
+    let written = json!("[\"One\", \"Three\"]");
+    let text = text_of(&mut browser, set("listbox", written)).await;
+    assert_eq!(text, "selected \"One\", \"Three\"");
 }
 
 #[tokio::test]
