@@ -178,8 +178,8 @@ const newTraversal = root => ({ root, visited: new Set(), isReference: false, is
 // 2E: the text that HTML gives a part of a name.
 const nativeTextOf = (element, tag) => {
   if (tag === "img" || tag === "area") return attributeOf(element, "alt")
-  if (tag === "svg") return svgTitle(element)
-  return tag === "input" ? nameOfInput(element) : ""
+  if (tag === "input") return nameOfInput(element)
+  return element instanceof SVGElement ? svgTitle(element) : ""
 }
 // The text of an element inside a name.
 const partOf = (element, traversal) => {
@@ -291,7 +291,6 @@ const ownNameOf = element => {
     case "input": return textOfLabels(element) || nameOfInput(element)
     case "select": case "textarea": case "button": case "meter": case "progress": case "output": return textOfLabels(element)
     case "img": case "area": return squeeze(attributeOf(element, "alt") ?? "")
-    case "svg": return svgTitle(element)
     case "fieldset": return captionOf(element, HTMLLegendElement)
     case "table": return captionOf(element, HTMLTableCaptionElement)
     case "optgroup": return squeeze(element.label)
@@ -301,7 +300,7 @@ const ownNameOf = element => {
       }
       return ""
     }
-    default: return tag.includes("-") ? textOfLabels(element) : ""
+    default: return element instanceof SVGElement ? svgTitle(element) : tag.includes("-") ? textOfLabels(element) : ""
   }
 }
 
