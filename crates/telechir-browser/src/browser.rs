@@ -18,7 +18,7 @@ use crate::capture;
 use crate::cdp_session::PROBE_TIMEOUT;
 use crate::client::CdpClient;
 use crate::context::Context;
-use crate::emulation::Emulation;
+use crate::emulation::InitialSettings;
 use crate::error::refused;
 use crate::event_router::EventRouter;
 use crate::file_transfer::FileTransfer;
@@ -72,7 +72,7 @@ pub struct Browser {
     pub(crate) setup: Setup,
     pub(crate) options: Options,
     /// What pages saw at the start.
-    pub(crate) initial_emulation: Emulation,
+    pub(crate) initial_settings: InitialSettings,
     /// The stored data that was loaded at the start.
     pub(crate) initial_origins: InitialOrigins,
     pub(crate) screen: Option<Box<dyn Screen>>,
@@ -131,7 +131,10 @@ impl Browser {
             registry,
             input: InputState::new(size, setup.scale),
             setup,
-            initial_emulation: options.emulation.clone(),
+            initial_settings: InitialSettings {
+                emulation: options.emulation.clone(),
+                size,
+            },
             initial_origins: InitialOrigins::default(),
             options,
             screen,

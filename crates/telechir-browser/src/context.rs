@@ -10,6 +10,7 @@ use telechir_protocol::Size;
 
 use crate::Browser;
 use crate::client::CdpClient;
+use crate::emulation::InitialSettings;
 use crate::error::{CdpError, refused};
 use crate::event_router::EventRouter;
 use crate::file_transfer::FileTransfer;
@@ -183,7 +184,7 @@ impl ContextParts {
         let registry = TabRegistry::new(setup.clone()).with_memory(self.memory);
         let registry = Arc::new(match &source {
             ContextSource::Created => registry,
-            ContextSource::Existing(tabs) => registry.of_owner(tabs.open.clone()),
+            ContextSource::Existing(tabs) => registry.of_owner(tabs.open.clone(), &tabs.target),
         });
         let (client, router) = (&self.client, &self.router);
         let context = match &source {
@@ -203,7 +204,10 @@ impl ContextParts {
             registry,
             input: InputState::new(self.size, setup.scale),
             setup,
-            initial_emulation: self.options.emulation.clone(),
+            initial_settings: InitialSettings {
+                emulation: self.options.emulation.clone(),
+                size: self.size,
+            },
             initial_origins: InitialOrigins::default(),
             options: self.options,
             screen: None,

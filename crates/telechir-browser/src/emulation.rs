@@ -12,7 +12,7 @@ mod permission;
 mod settings;
 
 pub use permission::Permission;
-pub(crate) use settings::PageSettings;
+pub(crate) use settings::{InitialSettings, PageSettings};
 
 /// The value of `prefers-color-scheme`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

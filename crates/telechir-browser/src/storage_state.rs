@@ -15,6 +15,7 @@ use crate::client::text;
 use crate::context::Context;
 use crate::error::{CdpError, refused};
 use crate::initial_origins::InitialOrigins;
+use crate::tab_registry::MAX_ORIGINS;
 
 mod origin_pages;
 
@@ -42,6 +43,8 @@ pub(crate) struct StorageState {
     pub(crate) failures: OriginFailures,
     /// Origins with data that was not in a page but in the file that was loaded at the start.
     retained: usize,
+    /// Whether more origins were visited than are remembered.
+    has_more_origins: bool,
 }
 
 impl StorageState {
@@ -51,11 +54,15 @@ impl StorageState {
         let retained = (count > 0).then(|| {
             format!("{count} origins keep data of the file that was loaded at the start.")
         });
+        let more = self.has_more_origins.then(|| {
+            format!("More than {MAX_ORIGINS} origins were visited: data of the others is missing.")
+        });
         let sentences: Vec<String> = self
             .failures
             .sentence()
             .into_iter()
             .chain(retained)
+            .chain(more)
             .collect();
         (!sentences.is_empty()).then(|| sentences.join(" "))
     }
@@ -263,10 +270,14 @@ impl Browser {
     /// The cookies, and the stored data of the origins that were visited.
     pub(crate) async fn storage_state(&mut self) -> Result<StorageState, DeviceError> {
         let cookies: Vec<Value> = self.cookies(None).await?.iter().map(state_cookie).collect();
-        let mut state = StorageState::default();
+        let visited = self.registry.visited_origins();
+        let mut state = StorageState {
+            has_more_origins: visited.has_more,
+            ..StorageState::default()
+        };
         let mut origins = Vec::new();
         let mut pages = OriginPages::new(self);
-        for origin in self.registry.visited_origins() {
+        for origin in visited.known {
             let argument = json!(origin);
             match pages.run(&origin, COLLECT, &argument).await {
                 Ok(mut collected) => {

@@ -38,6 +38,7 @@ pub(crate) use frames::TabFrame;
 use http_logins::HttpLogins;
 pub(crate) use page_notices::MAX_TABS;
 use page_notices::PageNotices;
+pub(crate) use private_tab::MAX_ORIGINS;
 use private_tab::{PrivateTab, VisitedOrigins};
 pub(crate) use request_details::{RequestDetails, body as body_text};
 use request_log::RequestLog;
@@ -187,9 +188,17 @@ struct RegistryState {
     logins: HttpLogins,
     origins: VisitedOrigins,
     private_tab: PrivateTab,
-    /// The CDP target ids of the tabs that the browser's owner had open when the session began;
-    /// `None` if nobody else owns it.
-    owner: Option<HashSet<String>>,
+    /// `None` if nobody else owns the browser.
+    owner: Option<Owner>,
+}
+
+/// Somebody else who owns the tabs.
+#[derive(Debug)]
+struct Owner {
+    /// The CDP target ids of the tabs that existed before.
+    existing: HashSet<String>,
+    /// The one to start in.
+    start: String,
 }
 
 /// A file chooser that was intercepted and not shown.

@@ -1,14 +1,22 @@
 //! Changes what pages see: tabs, frames and workers that exist, and those that open later.
 
+use std::time::Duration;
+
+use futures_util::future::join_all;
 use serde_json::{Map, Value, json};
 use telechir_device::DeviceError;
 
 use super::Browser;
 use crate::cdp_session::CdpSession;
+use crate::client::PendingReply;
 use crate::context::Context;
 use crate::emulation::PageSettings;
 use crate::error::{CdpError, refused};
 use crate::input_state::InputState;
+
+/// How long other tabs, frames and workers may take to confirm a change. One that hangs sees it as soon
+/// as it goes on.
+const CONFIRMATION_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl Browser {
     /// Reads the scale at which a phone shows the page: one without a viewport tag is laid out wider
@@ -32,7 +40,7 @@ impl Browser {
         let PageSettings {
             emulation: next,
             viewport,
-        } = PageSettings::read(&now, &self.initial_emulation, settings)?;
+        } = PageSettings::read(&now, &self.initial_settings, settings)?;
         if viewport.is_some() && self.screen.is_some() {
             return Err(refused(
                 "The browser's window fills its screen and cannot be resized; a headless browser \
@@ -69,12 +77,12 @@ impl Browser {
         }
         self.registry.set_setup(setup.clone());
         changes.push(("Target.setAutoAttach", setup.auto_attachment()));
-        // Commands of a session are executed in order: those that follow see the change.
-        for session in self.router.sessions_of(&self.registry) {
-            if session != front.session {
-                self.notify_all(&session, &changes);
-            }
-        }
+        let mut others = self.router.sessions_of(&self.registry);
+        others.retain(|session| *session != front.session);
+        let others: Vec<_> = others
+            .iter()
+            .map(|session| self.send_all(session, &changes))
+            .collect();
         match page.call_all(changes).await {
             // Pages and frames of one process share the override that one of them has set.
             Err(CdpError::Protocol { message, .. }) if message.contains("already in effect") => {}
@@ -86,7 +94,13 @@ impl Browser {
         }
         self.setup = setup;
         self.options.emulation = next;
-        Ok(format!("Applied: {}.", names(settings)))
+        let applied = format!("Applied: {}.", names(settings));
+        Ok(match count_unconfirmed(others).await {
+            0 => applied,
+            count => format!(
+                "{applied} Other tabs, frames and workers that do not answer and have not confirmed it: {count}."
+            ),
+        })
     }
 
     /// Grants the permissions of the options.
@@ -121,11 +135,30 @@ impl Browser {
         Ok(())
     }
 
-    fn notify_all(&self, session: &str, commands: &[(&'static str, Value)]) {
-        for (method, params) in commands {
-            self.client.notify(Some(session), method, params.clone());
-        }
+    /// Sends commands to a session, whose replies are awaited later.
+    fn send_all(&self, session: &str, commands: &[(&'static str, Value)]) -> Vec<PendingReply> {
+        let send = |(method, params): &(&'static str, Value)| {
+            let sent = self.client.send(Some(session), method, params.clone());
+            // The next command reports a loss.
+            sent.ok()
+        };
+        commands.iter().filter_map(send).collect()
     }
+}
+
+/// How many sessions have not answered these commands in time. A session that refuses one, as workers
+/// do with those about pages, has answered.
+async fn count_unconfirmed(sessions: Vec<Vec<PendingReply>>) -> usize {
+    let sessions = sessions.into_iter().map(async |replies| {
+        let replies = replies.into_iter();
+        let replies = replies.map(|reply| reply.within(CONFIRMATION_TIMEOUT));
+        let replies = join_all(replies).await;
+        replies
+            .iter()
+            .any(|reply| matches!(reply, Err(CdpError::Timeout { .. })))
+    });
+    let unconfirmed = join_all(sessions).await;
+    unconfirmed.into_iter().filter(|missing| *missing).count()
 }
 
 fn names(settings: &Map<String, Value>) -> String {

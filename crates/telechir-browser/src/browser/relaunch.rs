@@ -113,7 +113,7 @@ impl Browser {
             again.registry.add_origins(self.registry.visited_origins());
         }
         std::mem::swap(&mut again.snapshots, &mut self.snapshots);
-        again.initial_emulation = self.initial_emulation.clone();
+        again.initial_settings = self.initial_settings.clone();
         *self = again;
         Ok(())
     }
@@ -146,7 +146,7 @@ impl Browser {
         let mut restarted = Self::launch(surface, options).await?;
         // Refs are never reused: the old ones stay known as gone.
         std::mem::swap(&mut restarted.snapshots, &mut self.snapshots);
-        restarted.initial_emulation = self.initial_emulation.clone();
+        restarted.initial_settings = self.initial_settings.clone();
         *self = restarted;
         Ok(())
     }

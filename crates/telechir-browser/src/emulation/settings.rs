@@ -31,11 +31,18 @@ pub(crate) struct PageSettings {
     pub(crate) viewport: Option<Size>,
 }
 
+/// What pages see before the first `emulate` action.
+#[derive(Clone, Debug)]
+pub(crate) struct InitialSettings {
+    pub(crate) emulation: Emulation,
+    pub(crate) size: Size,
+}
+
 impl PageSettings {
     /// Applies settings to those of now. A setting that is null is that of `initial`.
     pub(crate) fn read(
         now: &Emulation,
-        initial: &Emulation,
+        initial: &InitialSettings,
         settings: &Map<String, Value>,
     ) -> Result<Self, DeviceError> {
         let mut next = Self {
@@ -58,10 +65,11 @@ impl PageSettings {
         Ok(next)
     }
 
-    fn set(&mut self, name: &str, value: &Value, initial: &Emulation) -> Result<(), String> {
+    fn set(&mut self, name: &str, value: &Value, start: &InitialSettings) -> Result<(), String> {
         let emulation = &mut self.emulation;
+        let initial = &start.emulation;
         match name {
-            "viewport" => self.viewport = Some(viewport(value)?),
+            "viewport" => self.viewport = Some(viewport(value, start.size)?),
             "locale" => emulation.locale = text(value, &initial.locale)?,
             "timezone" => emulation.timezone = text(value, &initial.timezone)?,
             "user_agent" => emulation.user_agent = text(value, &initial.user_agent)?,
@@ -95,16 +103,16 @@ impl PageSettings {
     }
 }
 
-/// A size as text or as an object.
-fn viewport(value: &Value) -> Result<Size, String> {
+/// A size as text or as an object, or the initial one.
+fn viewport(value: &Value, initial: Size) -> Result<Size, String> {
     let edge = |value: &Value| value.as_u64().and_then(|edge| u32::try_from(edge).ok());
     let edges = match value {
         Value::String(text) => text.split_once('x').map(|(width, height)| {
             let edge = |text: &str| text.trim().parse().ok();
             (edge(width), edge(height))
         }),
-        value @ Value::Null
-        | value @ Value::Bool(_)
+        Value::Null => return Ok(initial),
+        value @ Value::Bool(_)
         | value @ Value::Number(_)
         | value @ Value::Array(_)
         | value @ Value::Object(_) => Some((edge(&value["width"]), edge(&value["height"]))),
@@ -202,7 +210,11 @@ mod tests {
 
     fn read(now: &Emulation, settings: Value) -> Result<PageSettings, String> {
         let settings = settings.as_object().unwrap();
-        PageSettings::read(now, &Emulation::default(), settings).map_err(|error| error.to_string())
+        let initial = InitialSettings {
+            emulation: Emulation::default(),
+            size: Size::new(1280, 800),
+        };
+        PageSettings::read(now, &initial, settings).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -222,6 +234,8 @@ mod tests {
             }
         );
         assert_eq!(next.viewport, None);
+        let reset = read(&now, json!({"viewport": null})).unwrap();
+        assert_eq!(reset.viewport, Some(Size::new(1280, 800)));
         let next = read(
             &now,
             json!({"viewport": "640x480", "permissions": ["camera"]}),

@@ -9,15 +9,19 @@ use tokio::time::Instant;
 use super::document_loads::DocumentLoads;
 use super::page_notices::MAX_TABS;
 use super::private_tab::NewTab;
-use super::{RegistryState, Tab, TabRegistry};
+use super::{Owner, RegistryState, Tab, TabRegistry};
 use crate::client::{CdpClient, lock, text};
 use crate::setup::Setup;
 
 impl TabRegistry {
     /// Registers tabs of a browser that somebody else owns: none of them is closed, and those with
-    /// these CDP target ids exist already.
-    pub(crate) fn of_owner(self, existing: HashSet<String>) -> Self {
-        lock(&self.state).owner = Some(existing);
+    /// these CDP target ids exist already. The tab to start in is registered however many there are.
+    pub(crate) fn of_owner(self, existing: HashSet<String>, start: &str) -> Self {
+        let owner = Owner {
+            existing,
+            start: start.to_owned(),
+        };
+        lock(&self.state).owner = Some(owner);
         self
     }
 
@@ -39,11 +43,15 @@ impl RegistryState {
         let is_known = self
             .owner
             .as_ref()
-            .is_some_and(|existing| existing.contains(&target));
+            .is_some_and(|owner| owner.existing.contains(&target));
+        let is_start = self
+            .owner
+            .as_ref()
+            .is_some_and(|owner| owner.start == target);
         let opener = info["openerId"].as_str().map(str::to_owned);
         // In a browser of somebody else, the owner opens tabs, too.
         let is_of_page = self.owner.is_none() || (opener.is_some() && !is_known);
-        if self.tabs.len() >= MAX_TABS {
+        if self.tabs.len() >= MAX_TABS && !is_start {
             if is_of_page {
                 let target = json!({ "targetId": info["targetId"] });
                 client.notify(None, "Target.closeTarget", target);

@@ -8,7 +8,7 @@ use super::TabRegistry;
 use crate::client::{CdpClient, lock, text};
 
 /// Origins per browser that are remembered as visited.
-const MAX_ORIGINS: usize = 1_000;
+pub(crate) const MAX_ORIGINS: usize = 1_000;
 
 /// A tab in which every request is answered with an empty document.
 #[derive(Debug, Default)]
@@ -94,8 +94,12 @@ impl PrivateTab {
 }
 
 /// The origins of documents that were loaded, in which pages may have stored data.
-#[derive(Debug, Default)]
-pub(super) struct VisitedOrigins(BTreeSet<String>);
+#[derive(Clone, Debug, Default)]
+pub(crate) struct VisitedOrigins {
+    pub(crate) known: BTreeSet<String>,
+    /// Whether more origins were visited than are remembered.
+    pub(crate) has_more: bool,
+}
 
 impl VisitedOrigins {
     /// Adds the origin of a document from `Page.frameNavigated`.
@@ -107,16 +111,21 @@ impl VisitedOrigins {
 
     fn add(&mut self, origin: &str) {
         let is_web = origin.starts_with("http://") || origin.starts_with("https://");
-        if is_web && self.0.len() < MAX_ORIGINS {
-            self.0.insert(origin.to_owned());
+        if !is_web || self.known.contains(origin) {
+            return;
         }
+        if self.known.len() >= MAX_ORIGINS {
+            self.has_more = true;
+            return;
+        }
+        self.known.insert(origin.to_owned());
     }
 }
 
 impl TabRegistry {
     /// The origins of documents that were loaded.
-    pub(crate) fn visited_origins(&self) -> BTreeSet<String> {
-        lock(&self.state).origins.0.clone()
+    pub(crate) fn visited_origins(&self) -> VisitedOrigins {
+        lock(&self.state).origins.clone()
     }
 
     /// Remembers an origin in which data was stored.
@@ -125,8 +134,10 @@ impl TabRegistry {
     }
 
     /// Adds the origins that an earlier connection to the same browser visited.
-    pub(crate) fn add_origins(&self, origins: BTreeSet<String>) {
-        lock(&self.state).origins.0.extend(origins);
+    pub(crate) fn add_origins(&self, origins: VisitedOrigins) {
+        let visited = &mut lock(&self.state).origins;
+        visited.has_more |= origins.has_more;
+        visited.known.extend(origins.known);
     }
 
     /// Expects the private tab, which is opened next; one of `private_tab_is`, `no_private_tab` must
@@ -352,7 +363,7 @@ mod tests {
         for has_owner in [true, false] {
             let mut fixture = Fixture::new();
             if has_owner {
-                fixture.registry = fixture.registry.of_owner(HashSet::new());
+                fixture.registry = fixture.registry.of_owner(HashSet::new(), "");
             }
             for number in 0..=MAX_TABS {
                 fixture.attached(&format!("t{number}"));
@@ -367,11 +378,37 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn the_tab_to_start_in_is_registered_beyond_the_limit() {
+        let mut fixture = Fixture::new();
+        fixture.registry = fixture.registry.of_owner(HashSet::new(), "wanted");
+        for number in 0..MAX_TABS {
+            fixture.attached(&format!("t{number}"));
+        }
+        fixture.attached("wanted");
+        assert_eq!(fixture.targets().last().map(String::as_str), Some("wanted"));
+        fixture.attached("another");
+        assert_eq!(fixture.targets().len(), MAX_TABS + 1);
+    }
+
+    #[test]
+    fn origins_beyond_the_limit_are_noticed() {
+        let mut origins = VisitedOrigins::default();
+        for number in 0..MAX_ORIGINS {
+            origins.add(&format!("https://{number}.example"));
+        }
+        origins.add("https://0.example");
+        origins.add("chrome://settings");
+        assert!(!origins.has_more);
+        origins.add("https://one-more.example");
+        assert!(origins.has_more && origins.known.len() == MAX_ORIGINS);
+    }
+
+    #[tokio::test]
     async fn a_tab_of_a_page_beyond_the_limit_is_closed_in_a_browser_of_somebody_else() {
         for (target, is_closed) in [("before", false), ("later", true)] {
             let mut fixture = Fixture::new();
             let existing = HashSet::from(["before".to_owned()]);
-            fixture.registry = fixture.registry.of_owner(existing);
+            fixture.registry = fixture.registry.of_owner(existing, "t0");
             for number in 0..MAX_TABS {
                 fixture.attached(&format!("t{number}"));
             }
@@ -394,7 +431,7 @@ mod tests {
     async fn tabs_of_the_owner_are_not_reported_as_opened_by_a_page() {
         let mut fixture = Fixture::new();
         let existing = HashSet::from(["before".to_owned()]);
-        fixture.registry = fixture.registry.of_owner(existing);
+        fixture.registry = fixture.registry.of_owner(existing, "before");
         fixture.attached("before");
         assert_eq!(fixture.registry.take_changes(), []);
         fixture.attached("later");

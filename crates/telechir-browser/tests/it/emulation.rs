@@ -193,6 +193,33 @@ async fn an_action_changes_what_pages_frames_workers_and_popups_see() {
 }
 
 #[tokio::test]
+async fn a_frame_that_does_not_confirm_a_change_is_counted() {
+    let site = Site::serve([
+        ("holds", "<iframe src='{elsewhere}/calm'></iframe>"),
+        (
+            "calm",
+            "<script>onmessage = () => setTimeout(() => { for (;;); })</script>",
+        ),
+    ]);
+    let site = site.await.unwrap();
+    let mut browser = headless_with(scripted(Emulation::default())).await;
+    go(&mut browser, &site.url("holds")).await.unwrap();
+    let settings = json!({"timezone": "Asia/Tokyo"});
+    let settings = settings.as_object().unwrap();
+    let emulate = || Action::Emulate {
+        settings: settings.clone(),
+    };
+    let applied = perform(&mut browser, emulate()).await.unwrap();
+    assert_eq!(applied.text.as_deref(), Some("Applied: timezone."));
+    script(&mut browser, "frames[0].postMessage(0, '*')").await;
+    assert_eventually!({
+        let applied = perform(&mut browser, emulate()).await.unwrap();
+        let text = applied.text.unwrap_or_default();
+        text.contains("have not confirmed it: 1.")
+    });
+}
+
+#[tokio::test]
 async fn options_apply_from_the_start() {
     let site = site().await;
     let emulation = Emulation {
