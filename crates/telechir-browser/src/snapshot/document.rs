@@ -173,11 +173,6 @@ impl PageDocument {
         format!("telechir-{purpose}-{}", self.id.0)
     }
 
-    /// Whether it was read before.
-    pub(super) const fn was_read(&self) -> bool {
-        self.version > 0
-    }
-
     /// Whether elements must be checked for closed shadow roots.
     pub(super) const fn has_shadow_host_candidates(&self) -> bool {
         self.shadow_host_candidates > 0

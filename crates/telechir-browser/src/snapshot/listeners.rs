@@ -30,6 +30,11 @@ pub(super) struct KnownListeners {
 }
 
 impl KnownListeners {
+    /// Whether CDP was asked for the listeners before.
+    pub(super) const fn were_queried(&self) -> bool {
+        self.queried.is_some()
+    }
+
     /// Whether there may be listeners that the walker does not know.
     pub(super) fn is_due(&self, changes: u64, shadow_roots: u64) -> bool {
         self.queried.is_none_or(|(at, old_changes, old_roots)| {
@@ -71,22 +76,23 @@ async fn query(
     limit: Duration,
 ) -> Result<Vec<Value>, CdpError> {
     let session = Some(document.session());
+    let (roots, pierce) = roots(document, client, limit).await?;
     let mut own_nodes = Vec::new();
-    for (object, depth) in roots(document, client, limit).await? {
+    for object in roots {
         let params = json!({ "objectId": object });
-        own_nodes.push((client.send(session, "DOM.describeNode", params)?, depth));
+        own_nodes.push(client.send(session, "DOM.describeNode", params)?);
     }
     let mut page_nodes = Vec::with_capacity(own_nodes.len());
-    for (reply, depth) in own_nodes {
+    for reply in own_nodes {
         let node = reply.within(limit).await?["node"]["backendNodeId"].take();
         let params =
             json!({ "backendNodeId": node, "objectGroup": document.object_group(PURPOSE) });
-        page_nodes.push((client.send(session, "DOM.resolveNode", params)?, depth));
+        page_nodes.push(client.send(session, "DOM.resolveNode", params)?);
     }
     let mut found = Vec::with_capacity(page_nodes.len());
-    for (reply, depth) in page_nodes {
+    for reply in page_nodes {
         let object = reply.within(limit).await?["object"]["objectId"].take();
-        let params = json!({ "objectId": object, "depth": depth, "pierce": depth < 0 });
+        let params = json!({ "objectId": object, "depth": -1, "pierce": pierce });
         found.push(client.send(session, "DOMDebugger.getEventListeners", params)?);
     }
     let mut listeners = Vec::new();
@@ -98,12 +104,13 @@ async fn query(
     Ok(listeners)
 }
 
-/// The nodes to query, as the walker knows them, and how deep: 1 for the node alone, -1 for all below.
+/// The nodes to query, as the walker knows them, with all below; and whether CDP is to look into their
+/// shadow roots, which it does only together with frames.
 async fn roots(
     document: &PageDocument,
     client: &CdpClient,
     limit: Duration,
-) -> Result<Vec<(Value, i8)>, CdpError> {
+) -> Result<(Vec<Value>, bool), CdpError> {
     let session = Some(document.session());
     let evaluate = |expression: &str| {
         let params = json!({
@@ -111,28 +118,19 @@ async fn roots(
         });
         client.call(session, "Runtime.evaluate", params, limit)
     };
-    // CDP looks into shadow roots only together with frames.
     let mut root = evaluate("telechirWalker.hasFrames() ? null : document").await?;
     let object = root["result"]["objectId"].take();
     if object.is_string() {
-        return Ok(vec![(object, -1)]);
+        return Ok((vec![object], true));
     }
     let list = evaluate("telechirWalker.listeningRoots()").await?;
     let params = json!({ "objectId": list["result"]["objectId"], "ownProperties": true });
     let list = client.call(session, "Runtime.getProperties", params, limit);
     let list = list.await?["result"].take();
-    // The indexes of an array come first, in ascending order.
-    let items: Vec<&Value> = list.as_array().into_iter().flatten().collect();
-    let singles = items
-        .iter()
-        .position(|item| item["value"]["subtype"] == "null");
-    let roots = items.iter().enumerate().filter_map(|(at, item)| {
-        let object = &item["value"]["objectId"];
-        let is_single = singles.is_some_and(|singles| at < singles);
-        let depth = if is_single { 1 } else { -1 };
-        object.is_string().then(|| (object.clone(), depth))
-    });
-    Ok(roots.collect())
+    let nodes = list.as_array().into_iter().flatten();
+    let nodes = nodes.filter(|item| item["value"]["subtype"] == "node");
+    let nodes = nodes.map(|item| item["value"]["objectId"].clone());
+    Ok((nodes.collect(), false))
 }
 
 /// The kinds of the elements whose kinds are not known, in document order.

@@ -65,27 +65,11 @@ let hostCandidates = []
 // The shadow roots of the last walk.
 let roots = []
 const MAX_LISTENING_ROOTS = 200
-const FRAME_OWNERS = "iframe, frame, object, embed"
 const hasFrames = () => window.length > 0
-// The parts of a document with frames whose listeners CDP is asked for: elements that contain frames,
-// after them `null`, then elements that do not. CDP must not look into a frame's document from here: it
-// would wrap the nodes there with the classes of this document.
-const listeningRoots = () => {
-  const owners = [document, ...roots].flatMap(root => Array.from(root.querySelectorAll(FRAME_OWNERS)))
-  // Frames in shadow roots that are not known yet.
-  if (window.length > owners.length) return []
-  const holders = new Set()
-  for (const owner of owners) for (let at = owner; at && nodeTypeOf(at) === ELEMENT; at = composedParentOf(at)) holders.add(at)
-  const parts = []
-  for (const holder of holders) {
-    for (const parent of [holder, shadowOf(holder)]) {
-      if (!parent || owners.includes(holder)) continue
-      for (let child = firstChildOf(parent); child; child = nextSiblingOf(child)) if (nodeTypeOf(child) === ELEMENT && !holders.has(child)) parts.push(child)
-    }
-  }
-  if (parts.length + holders.size > MAX_LISTENING_ROOTS) return []
-  return [...holders, null, ...parts]
-}
+// The roots that CDP is asked for the listeners of, one by one, in a document with frames: it must not
+// look into a frame's document from here, because it would wrap the nodes there with the classes of
+// this document.
+const listeningRoots = () => [document, ...roots].slice(0, MAX_LISTENING_ROOTS)
 
 const walk = ({ since, boxes, thorough }) => {
   watchPage()

@@ -108,6 +108,33 @@ async fn a_ref_is_stale_when_its_frame_shows_another_document() {
 }
 
 #[tokio::test]
+async fn listeners_are_known_in_a_long_document_with_frames() {
+    let rows = "<p>row</p>".repeat(300);
+    let holds = format!(
+        "<div id=reacts>Reacts</div>{rows}<iframe src='{{here}}/calm'></iframe>\
+         <iframe src='{{elsewhere}}/calm'></iframe><div id=host></div>\
+         <script>reacts.addEventListener('click', () => {{}})\n\
+         const root = host.attachShadow({{ mode: 'open' }})\n\
+         root.innerHTML = '<div>Reacts in a root</div>'\n\
+         root.firstChild.addEventListener('click', () => {{}})</script>"
+    );
+    let calm = "<div id=inner>Reacts in a frame</div>\
+        <script>inner.addEventListener('click', () => {})</script>";
+    let site = Site::serve([("holds", &*holds), ("calm", calm)]);
+    let site = site.await.unwrap();
+    let mut browser = headless().await;
+    go(&mut browser, &site.url("holds")).await.unwrap();
+    let all = read(&mut browser, "interactive").await;
+    for (name, count) in [
+        ("\"Reacts\"", 1),
+        ("\"Reacts in a root\"", 1),
+        ("\"Reacts in a frame\"", 2),
+    ] {
+        assert_eq!(all.matches(name).count(), count, "{name} in {all}");
+    }
+}
+
+#[tokio::test]
 async fn a_hanging_frame_delays_nothing() {
     let site = site().await;
     let mut browser = headless().await;
