@@ -13,10 +13,10 @@ pub use desktop::desktop_tool;
 pub(crate) use page::EXECUTE_BROWSER;
 pub use page::{PAGE_ACTIONS, page_actions, page_tool};
 pub(crate) use shell::{
-    SHELL, action as shell_action, decode_shell_call, encode_shell_call, shell_tool,
+    SHELL, action as shell_action, decode_shell_call, encode_shell_call, lacks, shell_tool,
 };
 
-use crate::json::{Fields, list, owned, text};
+use crate::json::{Fields, arguments, list, owned, text};
 
 /// Pages and tabs of a browser.
 pub(crate) const BROWSER: &str = "browser";
@@ -130,10 +130,15 @@ pub(crate) fn decode_computer_call(
     }
     let group = if is_browser { BROWSER } else { COMPUTER_GROUP };
     call.group = Some(group.to_owned());
+    let default = is_browser.then(|| TargetId::from(BROWSER));
     call.target = match target {
+        None | Some(Value::Null) => default,
         Some(Value::String(target)) => Some(TargetId::from(target)),
-        _ if is_browser => Some(TargetId::from(BROWSER)),
-        _ => None,
+        Some(other) => {
+            let problem = arguments::wrong("target", &other, "a string");
+            call.exception = call.exception.or(Some(problem));
+            default
+        }
     };
     Some(call)
 }

@@ -51,6 +51,11 @@ pub(crate) fn list_of<'a>(value: &'a Value, name: &str) -> &'a [Value] {
     value.as_object().map_or(&[], |fields| list(fields, name))
 }
 
+/// Whether a field holds a text, or nothing.
+pub(crate) fn is_text_or_absent(fields: &Fields, name: &str) -> bool {
+    present(fields, name).is_none_or(Value::is_string)
+}
+
 /// The `type` field, or an empty text.
 pub(crate) fn kind(fields: &Fields) -> &str {
     text(fields, "type").unwrap_or_default()

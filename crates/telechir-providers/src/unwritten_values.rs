@@ -7,32 +7,76 @@
 //! encoders.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::cell::OnceCell;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 use telechir_protocol::{Content, DataContent, Message, Raw};
 
 use crate::history::turns::{call_id, result_id};
+use crate::json::arguments;
 use crate::leaves::{self, Leaf, Step};
 use crate::nested_contents::nested;
 use crate::survival::naming::Names;
-use crate::written_values::{LazyWrittenValues, WrittenValues};
+use crate::written_values::{LazyWrittenValues, MIN_DISTINCT_CHARS, WrittenValues};
 use crate::{Loss, Report, media_types};
 
 /// Fields that a decoder converts: another dialect expresses them in other words.
-const CONVERTED: [&str; 12] = [
-    "code",
+const CONVERTED: [&str; 9] = [
     "environment",
     "finish_reason",
-    "format",
     "is_error",
     "language",
     "outcome",
     "return_code",
-    "state",
     "stop_reason",
     "success",
     "timed_out",
+];
+
+/// Members through which decoders come to a converted field or to the input of a call. The same
+/// field in any other object is one that no decoder knows.
+const PLACES: [&str; 40] = [
+    "IMAGES",
+    "action",
+    "apiInvocationInput",
+    "apiResult",
+    "arguments",
+    "audio",
+    "call",
+    "choices",
+    "codeExecutionResult",
+    "completion",
+    "content",
+    "contents",
+    "custom",
+    "document",
+    "executableCode",
+    "function",
+    "functionCall",
+    "functionInvocationInput",
+    "functionResponse",
+    "functionResult",
+    "function_call",
+    "image",
+    "images",
+    "input",
+    "inputs",
+    "invocationInputs",
+    "items",
+    "message",
+    "output",
+    "outputs",
+    "parts",
+    "response",
+    "responseBody",
+    "result",
+    "results",
+    "returnControl",
+    "screenshot",
+    "tool_calls",
+    "toolResult",
+    "toolUse",
 ];
 
 /// The dialect whose contents are neutral ones.
@@ -150,6 +194,24 @@ const INPUT_FIELDS: [&str; 95] = [
     "y",
 ];
 
+/// Fields of inputs whose words decoders replace by those of neutral actions: directions and the names
+/// of actions. A command may be joined from its arguments.
+const INPUT_WORDS: [&str; 10] = [
+    "action",
+    "actions",
+    "button",
+    "command",
+    "commands",
+    "direction",
+    "filter",
+    "mode",
+    "scroll_direction",
+    "unit",
+];
+
+/// Fields of inputs with keys, if the action presses any.
+const KEYS: [&str; 4] = ["key", "keys", "modifiers", "text"];
+
 /// Fields with the name of the tool of a call or result.
 const TOOL_NAMES: [&str; 2] = ["name", "function"];
 
@@ -160,6 +222,10 @@ const OUTPUTS: [&str; 4] = ["output", "response", "responseBody", "result"];
 struct ForeignJson<'a> {
     json: Cow<'a, Value>,
     location: String,
+    /// The content, or those of the message.
+    contents: &'a [Content],
+    /// What decoders read of the inputs of its calls.
+    inputs: OnceCell<DecodedInputs>,
     /// Whether it has calls whose inputs a decoder converted.
     has_actions: bool,
     /// Whether it has calls or results with a neutral outcome.
@@ -255,14 +321,26 @@ fn report_media_types(
 fn report_missed(foreign: &[ForeignJson<'_>], written: &WrittenValues<'_>, report: &mut Report) {
     let jsons = || foreign.iter().map(|foreign| foreign.json.as_ref());
     let mut missed = leaves::select(jsons(), &|name, value| !written.has(name, value));
-    let is_within = written.have_within(&missed);
-    let mut is_within = is_within.into_iter();
     missed.retain(|leaf| {
-        is_within.next() == Some(false)
-            && !written.has_image_level(leaf)
+        !written.has_image_level(leaf)
             && json_of(foreign, leaf).is_some_and(|foreign| {
                 !is_converted(foreign, leaf) && !has_media_type(foreign, leaf, written)
             })
+    });
+    let is_within = written.have_within(&missed);
+    let mut is_within = is_within.into_iter();
+    // A short value occurs in a text by chance.
+    let mut doubtful: HashMap<String, Vec<String>> = HashMap::new();
+    missed.retain(|leaf| match is_within.next() {
+        Some(true) => {
+            let is_short = leaf.text().chars().count() < MIN_DISTINCT_CHARS;
+            if is_short && leaf.is_member() && !written.has_field(leaf.name()) {
+                let beside = doubtful.entry(pointer_around(leaf)).or_default();
+                beside.push(field_of(leaf));
+            }
+            false
+        }
+        Some(false) | None => true,
     });
     if missed.is_empty() {
         return;
@@ -278,6 +356,8 @@ fn report_missed(foreign: &[ForeignJson<'_>], written: &WrittenValues<'_>, repor
             continue;
         };
         fields[*at].push(field_of(leaf));
+        // What is beside a missing value in an object without a counterpart is missing, too.
+        fields[*at].extend(doubtful.remove(&pointer_around(leaf)).unwrap_or_default());
     }
     for (foreign, fields) in foreign.iter().zip(fields) {
         let mut listed = HashSet::new();
@@ -289,6 +369,13 @@ fn report_missed(foreign: &[ForeignJson<'_>], written: &WrittenValues<'_>, repor
             report.lost(what, &foreign.location, why);
         }
     }
+}
+
+/// The pointer of the object that holds a value.
+fn pointer_around(leaf: &Leaf) -> String {
+    let pointer = leaf.pointer();
+    let around = pointer.rsplit_once('/');
+    around.map_or("", |(around, _)| around).to_owned()
 }
 
 /// The JSON that holds a value.
@@ -310,7 +397,7 @@ fn foreign_contents<'a>(messages: &'a [Message], own: &str) -> Vec<ForeignJson<'
                 // Usage is not part of a conversation.
                 (_, Content::Usage(_)) => None,
                 (_, Content::Other(other)) => {
-                    let is_foreign = other.dialect.as_deref().is_some_and(|other| other != own);
+                    let is_foreign = other.dialect.as_deref().is_none_or(|other| other != own);
                     is_foreign.then(|| Cow::Owned(Value::Object(other.json.clone())))
                 }
                 (Some(raw), _) => (raw.dialect != own).then(|| Cow::Borrowed(raw.json())),
@@ -320,6 +407,8 @@ fn foreign_contents<'a>(messages: &'a [Message], own: &str) -> Vec<ForeignJson<'
             foreign.extend(json.map(|json| ForeignJson {
                 json,
                 location: format!("messages[{at}].contents[{index}]"),
+                contents: std::slice::from_ref(content),
+                inputs: OnceCell::new(),
                 has_actions: has_actions(content),
                 has_outcome: has_outcome(content),
                 has_own_tools: is_of_own_tool(content),
@@ -352,6 +441,8 @@ fn foreign_messages<'a>(messages: &'a [Message], own: &str) -> Vec<ForeignJson<'
         (raw.dialect != own).then(|| ForeignJson {
             json: Cow::Borrowed(raw.json()),
             location: format!("messages[{at}]"),
+            contents: &message.contents,
+            inputs: OnceCell::new(),
             has_actions: message.contents.iter().any(has_actions),
             has_outcome: message.contents.iter().any(has_outcome),
             has_own_tools: message.contents.iter().any(is_of_own_tool),
@@ -411,11 +502,12 @@ fn is_converted(foreign: &ForeignJson<'_>, leaf: &Leaf) -> bool {
         && leaf.is_member()
         && leaf.value.is_string()
         && foreign.has_outcome
-        && !is_unfinished;
+        && !is_unfinished
+        && leaf.names().skip(1).all(is_place);
     is_converted_field(leaf)
         || is_status
         || (foreign.has_own_tools && is_tool_name(foreign, leaf))
-        || (foreign.has_actions && is_input(leaf))
+        || (foreign.has_actions && is_input(leaf) && foreign.has_decoded(leaf))
         // Settings of providers have entries of their own.
         || leaf.names().skip(2).any(|name| name == "additional_properties")
 }
@@ -423,39 +515,127 @@ fn is_converted(foreign: &ForeignJson<'_>, leaf: &Leaf) -> bool {
 /// Whether every dialect has its own words for the values of the field.
 fn is_converted_field(leaf: &Leaf) -> bool {
     match leaf.name() {
-        "code" => leaf.names().nth(1) != Some("error"),
         "format" => media_types::is_known(&leaf.text()),
-        name => CONVERTED.contains(&name) && leaf.is_member() && has_type_of(name, &leaf.value),
+        name => {
+            CONVERTED.contains(&name)
+                && leaf.is_member()
+                && is_value_of(name, &leaf.value)
+                && leaf.names().skip(1).all(is_place)
+        }
     }
 }
 
-/// Whether a value has the JSON type that decoders read in a converted field.
-fn has_type_of(name: &str, value: &Value) -> bool {
+fn is_place(name: &str) -> bool {
+    PLACES.contains(&name)
+}
+
+/// Whether a value is one that decoders read in a converted field.
+fn is_value_of(name: &str, value: &Value) -> bool {
     match name {
         "is_error" | "success" | "timed_out" => value.is_boolean(),
         "return_code" => value.is_number(),
-        "code" => true,
+        // No other is executed.
+        "language" => value
+            .as_str()
+            .is_some_and(|name| name.eq_ignore_ascii_case("python")),
         _ => value.is_string(),
     }
 }
 
-/// Whether the leaf is a part of a call's input that a decoder reads.
+/// Whether the leaf is a part of a call's input that a decoder may read.
 fn is_input(leaf: &Leaf) -> bool {
-    let names = leaf.names();
-    let inside: Vec<&str> = names.take_while(|name| !INPUTS.contains(name)).collect();
-    let is_inside = leaf.names().any(|name| INPUTS.contains(&name));
+    let mut around = leaf.names().skip_while(|name| !INPUTS.contains(name));
+    let inside = leaf.names().take_while(|name| !INPUTS.contains(name));
+    let is_inside = around.next().is_some();
     is_inside
-        && inside.iter().all(|name| INPUT_FIELDS.contains(name))
-        && !(is_limit(leaf.name()) && leaf.value.is_string() && !is_number(&leaf.text()))
+        && inside.into_iter().all(|name| INPUT_FIELDS.contains(&name))
+        && around.all(|name| is_place(name) || INPUTS.contains(&name))
 }
 
-/// Whether a field of an input holds a number alone.
-fn is_limit(name: &str) -> bool {
-    matches!(name, "timeout_ms" | "max_output_length" | "insert_line")
+impl ForeignJson<'_> {
+    /// Whether the neutral calls have the value of an input: a decoder read it, and what an encoder
+    /// does not write is the encoder's to report.
+    fn has_decoded(&self, leaf: &Leaf) -> bool {
+        let is_parameter = matches!(leaf.name(), "name" | "value")
+            && leaf.value.is_string()
+            && leaf.names().skip(1).any(|name| name == "parameters");
+        is_parameter
+            || INPUT_WORDS.contains(&leaf.name())
+            || self
+                .inputs
+                .get_or_init(|| DecodedInputs::of(self.contents))
+                .have(leaf)
+    }
 }
 
-fn is_number(text: &str) -> bool {
-    text.parse::<f64>().is_ok()
+/// The values of neutral calls.
+#[derive(Debug, Default)]
+struct DecodedInputs {
+    /// All texts, separated by a character that texts lack.
+    texts: String,
+    numbers: Vec<f64>,
+    /// Whether they press keys, which decoders give neutral names.
+    have_keys: bool,
+}
+
+impl DecodedInputs {
+    fn of(contents: &[Content]) -> Self {
+        let mut inputs = Self::default();
+        for content in contents.iter().filter(|content| has_actions(content)) {
+            let call = serde_json::to_value(content);
+            call.iter().for_each(|call| inputs.add(call));
+        }
+        inputs
+    }
+
+    fn add(&mut self, value: &Value) {
+        match value {
+            Value::Null | Value::Bool(_) => {}
+            Value::Number(number) => self.numbers.extend(number.as_f64()),
+            Value::String(text) => {
+                self.texts.push('\0');
+                self.texts.push_str(text);
+            }
+            Value::Array(items) => items.iter().for_each(|item| self.add(item)),
+            Value::Object(members) => {
+                for (name, value) in members {
+                    if name != "raw_representation" {
+                        self.have_keys |= matches!(name.as_str(), "key" | "keys" | "modifiers");
+                        self.add(value);
+                    }
+                }
+            }
+        }
+    }
+
+    fn have(&self, leaf: &Leaf) -> bool {
+        let text = leaf.text();
+        if leaf.value.is_string() {
+            let is_known = self.texts.contains(&text)
+                || (self.have_keys && KEYS.contains(&leaf.name()))
+                // Where a browser goes in its history.
+                || matches!(text.as_str(), "back" | "forward" | "reload");
+            if is_known {
+                return true;
+            }
+        }
+        match arguments::number(&leaf.value) {
+            Some(number) => self.have_number(number),
+            None => leaf.value.is_boolean(),
+        }
+    }
+
+    /// Whether they have a number, also in the other direction or in thousandths.
+    fn have_number(&self, number: f64) -> bool {
+        // Small models fill in what they do not need.
+        if number == 0.0 {
+            return true;
+        }
+        let forms = [1.0, 1000.0, 0.001].map(|factor| (number * factor).abs());
+        let is_equal = |one: f64, other: f64| (one - other).abs() <= 1e-6 * one.max(1.0);
+        let mut numbers = self.numbers.iter().map(|number| number.abs());
+        numbers.any(|found| forms.iter().any(|form| is_equal(*form, found)))
+    }
 }
 
 /// Whether the value is the name of a tool, beside what it was given or returned.
@@ -463,6 +643,8 @@ fn is_tool_name(foreign: &ForeignJson<'_>, leaf: &Leaf) -> bool {
     let is_beside =
         |name: &String| INPUTS.contains(&name.as_str()) || OUTPUTS.contains(&name.as_str());
     TOOL_NAMES.contains(&leaf.name())
+        && leaf.is_member()
+        && leaf.value.is_string()
         && object_of(foreign, leaf).is_some_and(|object| object.keys().any(is_beside))
 }
 

@@ -17,7 +17,7 @@ use crate::media_types;
 use crate::phrases::occurring;
 
 /// Texts from this length on do not occur by chance, and their lines are searched one by one.
-const MIN_DISTINCT_CHARS: usize = 8;
+pub(crate) const MIN_DISTINCT_CHARS: usize = 8;
 /// Lines of a text that are searched.
 const MAX_LINES: usize = 8;
 /// Bytes at the start and at the end of a line that are searched.
@@ -174,6 +174,11 @@ impl<'a> WrittenValues<'a> {
             Some(key) => self.binary.contains(&key),
             None => self.texts.contains_key(text),
         }
+    }
+
+    /// Whether the document has a field of this name, with any value.
+    pub(crate) fn has_field(&self, name: &str) -> bool {
+        self.fields.contains(name)
     }
 
     /// Whether the leaf is the resolution of an image and the document has one that is equal.

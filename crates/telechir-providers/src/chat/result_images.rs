@@ -101,7 +101,12 @@ pub(crate) fn captioned(
         }
         previous = index;
         let id = ids[index].as_ref().to_owned();
-        images.push((id, parts::read_part(flavour, image)));
+        // One that cannot be read is a part like any other.
+        let image = parts::read_part(flavour, image);
+        if matches!(image, Content::Other(_)) {
+            return None;
+        }
+        images.push((id, image));
     }
     (!images.is_empty()).then_some(images)
 }

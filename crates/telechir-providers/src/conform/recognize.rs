@@ -106,6 +106,17 @@ const MISTRAL_ENTRIES: [&str; 6] = [
     "tool.execution",
     "agent.handoff",
 ];
+/// Types of OpenAI's items that are neither calls nor results of our tools.
+const OTHER_ITEMS: [&str; 8] = [
+    "compaction_trigger",
+    "item_reference",
+    "mcp_approval_request",
+    "mcp_approval_response",
+    "mcp_list_tools",
+    "program",
+    "program_output",
+    "tool_search_output",
+];
 /// Types of Google's steps that no other dialect has.
 const STEPS: [&str; 6] = [
     "user_input",
@@ -193,6 +204,11 @@ impl<'a> Fields<'a> {
                 .iter()
                 .any(has_message)
                 .then(|| (self.chat_dialect(), DocumentKind::Response));
+        }
+        // Ollama's own response.
+        let has_message = self.0.get("message").is_some_and(Value::is_object);
+        if has_message && self.0.get("done").is_some_and(Value::is_boolean) {
+            return other(Dialect::Functions);
         }
         if self.list("outputs").is_some()
             && (self.text("object") == Some("conversation.response") || self.has("conversation_id"))
@@ -347,7 +363,11 @@ fn list_dialect(items: &[Value], request: Option<&Fields<'_>>) -> Option<Dialect
     {
         return Some(Dialect::MistralConversations);
     }
-    if any_kind(&OWN_ITEMS) {
+    // In Anthropic's messages it is a block.
+    let is_compaction = |entry: &Fields<'_>| {
+        entry.text("type") == Some("compaction") && entry.has("encrypted_content")
+    };
+    if any_kind(&OWN_ITEMS) || any_kind(&OTHER_ITEMS) || entries.iter().any(is_compaction) {
         return Some(Dialect::OpenaiResponses);
     }
     if any_kind(&STEPS) {

@@ -213,7 +213,8 @@ pub(super) fn unknown(name: &str, pointer: &str) -> ReadTool {
 fn typed(mut members: Map<String, Value>, pointer: &str) -> ReadTool {
     let kind = match members.shift_remove("type") {
         Some(Value::String(kind)) => kind,
-        _ => "custom".to_owned(),
+        None | Some(Value::Null) => "custom".to_owned(),
+        Some(_) => return unknown("of an unreadable type", pointer),
     };
     if kind == "function" && members.get("function").is_some_and(Value::is_object) {
         return wrapped("function", members, pointer, function);
@@ -550,11 +551,16 @@ fn converse_entry(members: Map<String, Value>, pointer: &str, tools: &mut Vec<Re
                     continue;
                 }
                 let mut beside = Vec::new();
-                if let Some(Value::Object(mut schema)) = spec.shift_remove("inputSchema") {
-                    if let Some(json) = schema.shift_remove("json") {
-                        spec.insert("inputSchema".to_owned(), json);
+                match spec.shift_remove("inputSchema") {
+                    Some(Value::Object(mut schema)) => {
+                        let json = schema.shift_remove("json");
+                        spec.extend(json.map(|json| ("inputSchema".to_owned(), json)));
+                        beside.extend(Entry { members: schema }.settings());
                     }
-                    beside.extend(Entry { members: schema }.settings());
+                    Some(odd) => {
+                        spec.insert("inputSchema".to_owned(), odd);
+                    }
+                    None => {}
                 }
                 let mut tool = function(spec, pointer);
                 tool.settings.extend(beside);

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use telechir_protocol::{Arguments, CallId, Command, ShellAction, ShellCall};
 
-use crate::json::{Fields, owned, text};
+use crate::json::{Fields, arguments, present, text};
 
 /// The name of the function.
 pub(crate) const SHELL: &str = "shell_session";
@@ -50,73 +50,89 @@ pub(crate) fn decode_shell_call(
     let Value::Object(arguments) = arguments.to_value().ok().filter(|_| name == SHELL)? else {
         return None;
     };
+    let name = text(&arguments, "action")?;
     let mut call = ShellCall::execute(CallId::from(call_id), Vec::new());
-    let mut missing;
-    (call.action, missing) = action(&arguments, text(&arguments, "action")?);
-    if call.action == ShellAction::Start {
-        let command = argument(&arguments, "command");
-        missing = command.is_none().then_some("command");
-        call.commands = vec![Command::Line(command.unwrap_or_default())];
-    } else if matches!(call.action, ShellAction::Other(_)) {
-        let command = owned(&arguments, "command");
-        call.commands = command.map(Command::Line).into_iter().collect();
-    }
-    call.exception = missing.map(|member| {
-        let action = call.action.name();
-        format!("`{action}` requires `{member}`")
-    });
-    if call.action.is_input() {
-        call.job = owned(&arguments, "job");
-    }
-    decode_details(&mut call, &arguments);
+    call.exception = fill_call(&mut call, &arguments, name).err();
     Some(call)
 }
 
+fn fill_call(call: &mut ShellCall, arguments: &Fields, name: &str) -> Result<(), String> {
+    let lacks;
+    (call.action, lacks) = action(arguments, name)?;
+    if call.action == ShellAction::Start {
+        let command = argument(arguments, "command")?;
+        call.commands = vec![Command::Line(command.unwrap_or_default())];
+    } else if matches!(call.action, ShellAction::Other(_)) {
+        let command = arguments::text(arguments, "command")?;
+        call.commands = command.map(Command::Line).into_iter().collect();
+    }
+    if call.action.is_input() {
+        call.job = arguments::text(arguments, "job")?;
+    }
+    decode_details(call, arguments)?;
+    match lacks {
+        Some(member) => Err(self::lacks(&call.action, member)),
+        None => Ok(()),
+    }
+}
+
+/// The problem of an action without a member that it requires.
+pub(crate) fn lacks(action: &ShellAction, member: &str) -> String {
+    format!("`{}` requires `{member}`", action.name())
+}
+
 /// The action of this name, and the member that it requires and lacks.
-pub(crate) fn action(arguments: &Fields, name: &str) -> (ShellAction, Option<&'static str>) {
+pub(crate) fn action(
+    arguments: &Fields,
+    name: &str,
+) -> Result<(ShellAction, Option<&'static str>), String> {
     let mut missing = None;
     let mut required = |member: &'static str| {
-        let value = argument(arguments, member);
+        let value = argument(arguments, member)?;
         if value.is_none() {
             missing = Some(member);
         }
-        value.unwrap_or_default()
+        Ok::<_, String>(value.unwrap_or_default())
     };
     let action = match name {
         "restart" => ShellAction::Restart,
-        "send_text" => ShellAction::SendText(required("text")),
-        "send_key" => ShellAction::SendKey(required("key")),
+        "send_text" => ShellAction::SendText(required("text")?),
+        "send_key" => ShellAction::SendKey(required("key")?),
         "close_input" => ShellAction::CloseInput,
         "interrupt" => ShellAction::Interrupt,
-        "start" => ShellAction::Start,
+        "start" => {
+            required("command")?;
+            ShellAction::Start
+        }
         "list" => ShellAction::List,
-        "read" => ShellAction::Read(required("job")),
-        "stop" => ShellAction::Stop(required("job")),
+        "read" => ShellAction::Read(required("job")?),
+        "stop" => ShellAction::Stop(required("job")?),
         other => ShellAction::Other(other.to_owned()),
     };
-    (action, missing)
+    Ok((action, missing))
 }
 
 /// An argument; older histories pass every one as `text`.
-fn argument(arguments: &Fields, member: &str) -> Option<String> {
-    owned(arguments, member).or_else(|| owned(arguments, "text"))
+fn argument(arguments: &Fields, member: &str) -> Result<Option<String>, String> {
+    match arguments::text(arguments, member)? {
+        Some(value) => Ok(Some(value)),
+        None => arguments::text(arguments, "text"),
+    }
 }
 
 /// The commands of an unknown action, and the members that any call may have.
-fn decode_details(call: &mut ShellCall, arguments: &Fields) {
-    let member = |name: &str| arguments.get(name);
-    if let (ShellAction::Other(_), Some(commands)) = (&call.action, member("commands"))
+fn decode_details(call: &mut ShellCall, arguments: &Fields) -> Result<(), String> {
+    if let (ShellAction::Other(_), Some(commands)) = (&call.action, present(arguments, "commands"))
         && let Ok(commands) = Vec::<Command>::deserialize(commands)
     {
         call.commands = commands;
     }
-    call.timeout_ms = member("timeout_ms").and_then(Value::as_u64);
-    call.max_output = member("max_output").and_then(Value::as_u64);
-    call.cwd = owned(arguments, "cwd");
-    call.user = owned(arguments, "user");
-    if let Some(Value::Object(env)) = member("env") {
-        call.env.clone_from(env);
-    }
+    call.timeout_ms = arguments::limit(arguments, "timeout_ms")?;
+    call.max_output = arguments::limit(arguments, "max_output")?;
+    call.cwd = arguments::text(arguments, "cwd")?;
+    call.user = arguments::text(arguments, "user")?;
+    call.env = arguments::object(arguments, "env")?;
+    Ok(())
 }
 
 /// The arguments of this call; `None` if the native shell tool supports it.

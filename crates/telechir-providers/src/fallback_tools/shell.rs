@@ -4,56 +4,41 @@ use serde_json::{Map, Value};
 use telechir_protocol::{Command, ShellAction, ShellCall};
 
 use crate::extra_tools;
-use crate::json::{Fields, object_of, owned, present, text};
+use crate::json::{Fields, arguments, object_of, present};
 
 /// Decodes the arguments; an invalid call carries the reason in `exception`.
 pub(super) fn read(call_id: &str, arguments: &Result<Fields, String>) -> ShellCall {
     let mut call = ShellCall::execute(call_id, Vec::new());
-    match arguments {
-        Err(problem) => call.exception = Some(problem.clone()),
-        Ok(members) => fill_call(&mut call, members),
-    }
+    call.exception = match arguments {
+        Err(problem) => Some(problem.clone()),
+        Ok(members) => fill_call(&mut call, members).err(),
+    };
     call
 }
 
-fn fill_call(call: &mut ShellCall, members: &Fields) {
-    call.commands = match commands(members) {
-        Ok(commands) => commands,
-        Err(problem) => {
-            call.exception = Some(problem);
-            return;
-        }
+fn fill_call(call: &mut ShellCall, members: &Fields) -> Result<(), String> {
+    call.commands = commands(members)?;
+    let action = arguments::text(members, "action")?;
+    let lacks;
+    (call.action, lacks) = match action.as_deref().unwrap_or_default() {
+        "" | "execute" | "run" => (ShellAction::Execute, None),
+        name => extra_tools::shell_action(members, name)?,
     };
-    call.action = action(members);
-    if call.action.is_input() {
-        call.job = owned(members, "job");
-    }
-    call.timeout_ms = positive_number(members, "timeout_ms");
-    call.max_output = positive_number(members, "max_output");
-    call.cwd = owned(members, "cwd");
-    call.user = owned(members, "user");
-    call.env = members
-        .get("env")
-        .and_then(Value::as_object)
-        .cloned()
-        .unwrap_or_default();
+    let job = arguments::text(members, "job")?;
+    call.job = job.filter(|_| call.action.is_input());
+    call.timeout_ms = arguments::limit(members, "timeout_ms")?;
+    call.max_output = arguments::limit(members, "max_output")?;
+    call.cwd = arguments::text(members, "cwd")?;
+    call.user = arguments::text(members, "user")?;
+    call.env = arguments::object(members, "env")?;
     let runs = matches!(call.action, ShellAction::Execute | ShellAction::Start);
     if runs && call.commands.is_empty() {
-        call.exception = Some("`command` is missing: expected the line to run".to_owned());
+        return Err("`command` is missing: expected the line to run".to_owned());
     }
-}
-
-/// A positive number of milliseconds or characters; some models send it as a string.
-fn positive_number(members: &Fields, name: &str) -> Option<u64> {
-    let value = members.get(name)?;
-    let number = value.as_u64().or_else(|| value.as_str()?.parse().ok())?;
-    (number > 0).then_some(number)
-}
-
-fn action(members: &Fields) -> ShellAction {
-    match text(members, "action").unwrap_or_default() {
-        "" | "execute" | "run" => ShellAction::Execute,
-        name => extra_tools::shell_action(members, name).0,
+    // A command to start may be given in any spelling.
+    match lacks.filter(|_| !runs) {
+        Some(member) => Err(extra_tools::lacks(&call.action, member)),
+        None => Ok(()),
     }
 }
 

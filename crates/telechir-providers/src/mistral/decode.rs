@@ -14,7 +14,9 @@ use crate::Report;
 use crate::chat::parts;
 use crate::chat::result_images::take_images;
 use crate::fallback_tools::{self, CallInfo, FunctionOutput};
-use crate::json::{Fields, kind, owned, present, raw, some_text, text, verbatim};
+use crate::json::{
+    Fields, is_text_or_absent, kind, owned, present, raw, some_text, text, verbatim,
+};
 
 /// Stores entry fields without a neutral equivalent. Its chat completions have other fields.
 pub(super) use crate::settings::{ENTRY, ENTRY_MEMBERS as MEMBERS};
@@ -104,7 +106,9 @@ impl EntryReader {
 
     fn contents(&mut self, entry: &Fields, after: &[Content]) -> Option<(Role, Vec<Content>)> {
         match kind(entry) {
-            "message.input" | "" if text(entry, "role").is_some() => {
+            "message.input" | ""
+                if text(entry, "role").is_some() && is_text_or_absent(entry, "type") =>
+            {
                 let role = match text(entry, "role") {
                     Some("assistant") => Role::Assistant,
                     _ => Role::User,

@@ -16,7 +16,7 @@ use telechir_protocol::{Content, Message, Role};
 
 use super::item::{Item, raw, raw_of, verbatim};
 use crate::Report;
-use crate::json::{kind, text};
+use crate::json::{is_text_or_absent, kind, text};
 
 pub(super) use hosted::IMAGE_CALL_FIELDS;
 pub(super) use message::{MESSAGE_FIELDS, instructions, is_instructions, text_input};
@@ -50,7 +50,7 @@ impl ItemReader {
     /// Converts an item to a message.
     pub(super) fn item(&mut self, item: &Item, path: &str) -> Message {
         let read = match kind(item) {
-            "message" | "" if text(item, "role").is_some() => Some(message::read(item)),
+            "message" | "" if is_message(item) => Some(message::read(item)),
             "reasoning" => Some(message_of(Role::Assistant, reasoning::read(item))),
             "computer_call" => self
                 .computer_call(item, path)
@@ -90,6 +90,11 @@ impl ItemReader {
         };
         read.unwrap_or_else(|| unknown_item(item))
     }
+}
+
+/// Whether an item is a message. One with a type that is no text is not known.
+fn is_message(item: &Item) -> bool {
+    text(item, "role").is_some() && is_text_or_absent(item, "type")
 }
 
 /// A message with a single content, which carries the raw item.

@@ -70,6 +70,11 @@ impl Change {
         }
     }
 
+    /// The JSON pointer of the changed value. `#` continues inside a string that holds JSON.
+    pub fn pointer(&self) -> String {
+        self.leaf(Value::Null).pointer()
+    }
+
     /// Whether it adds a member.
     pub fn is_addition(&self) -> bool {
         self.original.is_none()

@@ -34,6 +34,7 @@ mod neutral_tools;
 mod newest_types;
 mod openai;
 mod other_clients;
+mod other_types;
 mod pages;
 mod passed_images;
 mod payload_limits;

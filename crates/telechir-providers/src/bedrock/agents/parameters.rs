@@ -28,14 +28,17 @@ pub(super) fn is_anthropic_tool(function: &str) -> bool {
     )
 }
 
-/// Decodes parameters into a tool's input.
+/// Decodes parameters into a tool's input. One without a readable name has its position as its name,
+/// so that no tool takes it.
 pub(super) fn input(function: &str, parameters: &[Value]) -> Map<String, Value> {
     let text = |parameter: &Value, name: &str| Some(parameter.get(name)?.as_str()?.to_owned());
-    let member = |parameter: &Value| {
-        let name = text(parameter, "name")?;
+    let member = |(at, parameter): (usize, &Value)| {
+        let Some(name) = text(parameter, "name") else {
+            return (at.to_string(), parameter.clone());
+        };
         let value = parameter.get("value").cloned().unwrap_or_default();
         let Some(string) = value.as_str() else {
-            return Some((name, value));
+            return (name, value);
         };
         let kind = text(parameter, "type").unwrap_or_default();
         let is_text = if is_anthropic_tool(function) {
@@ -49,9 +52,9 @@ pub(super) fn input(function: &str, parameters: &[Value]) -> Map<String, Value> 
         } else {
             json_limits::parse(string.as_bytes()).ok()
         };
-        Some((name, read.unwrap_or(value)))
+        (name, read.unwrap_or(value))
     };
-    parameters.iter().filter_map(member).collect()
+    parameters.iter().enumerate().map(member).collect()
 }
 
 /// Encodes a tool's input as parameters.

@@ -208,7 +208,8 @@ fn function_response(
     let response = match answered.get("response") {
         None | Some(Value::Null) => Map::new(),
         Some(Value::Object(response)) => response.clone(),
-        Some(_) => return None,
+        // Not as the service documents it, but a result.
+        Some(odd) => Map::from_iter([("output".to_owned(), odd.clone())]),
     };
     let parts = member(answered, "parts").and_then(Value::as_array);
     let media = parts
