@@ -16,6 +16,8 @@ pub enum AutoScreenshot {
     LastOfBatch,
     /// None: only actions that take a screenshot return one.
     OnRequest,
+    /// None, and actions that take one fail: for models that read only text.
+    Never,
 }
 
 /// Maximum size and encoding of screenshots. A larger screen is scaled down proportionally.

@@ -344,6 +344,10 @@ pub(crate) struct DeviceArguments {
     #[arg(long, help_heading = SCREENSHOTS, value_name = "FORMAT", value_parser = screenshot_format)]
     #[serde(with = "flag_text")]
     pub(crate) screenshot_format: Option<Format>,
+    /// Never answer with a picture, for models that read only text: pages and elements are read
+    /// as text, and an action that takes a screenshot fails.
+    #[arg(long, help_heading = SCREENSHOTS)]
+    pub(crate) text_only: bool,
     /// Folder shared by shell, editor and desktop [default: a new private folder].
     #[arg(long, help_heading = WORKSPACE, value_name = "DIR")]
     #[serde(serialize_with = "flag_text::absolute_path")]

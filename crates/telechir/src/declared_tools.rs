@@ -4,7 +4,7 @@
 use telechir_protocol::{
     ActionKind, ComputerUseTool, Environment, HostedTool, ShellTool, Size, Tool,
 };
-use telechir_providers::desktop_tool;
+use telechir_providers::{desktop_tool, page_tool};
 
 /// The devices of a session as far as their tools depend on them.
 #[derive(Debug, Default)]
@@ -18,13 +18,19 @@ pub(crate) struct DeclaredDevices {
     pub(crate) has_shell: bool,
     pub(crate) has_editor: bool,
     pub(crate) has_memory: bool,
+    /// Whether the model reads only text: it gets no tool that answers with pictures.
+    pub(crate) text_only: bool,
 }
 
 impl DeclaredDevices {
     /// The tools in the order of the devices.
     pub(crate) fn tools(self) -> Vec<Tool> {
-        let desktop = self.desktop.map(|size| screen(size, Environment::Linux));
-        let browser = self.browser.map(|size| screen(size, Environment::Browser));
+        let desktop = self.desktop.filter(|_| !self.text_only);
+        let desktop = desktop.map(|size| screen(size, Environment::Linux));
+        let browser = self.browser.map(|size| match self.text_only {
+            true => page_tool(),
+            false => screen(size, Environment::Browser),
+        });
         let shell = self.has_shell.then(|| Tool::Shell(ShellTool::default()));
         let hosted = |name: &str| Tool::Hosted(HostedTool::new(name));
         let editor = self.has_editor.then(|| hosted("text_editor"));

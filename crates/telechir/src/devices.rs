@@ -343,8 +343,8 @@ impl Devices {
         }
     }
 
-    /// Tools to declare to a model for these devices.
-    pub(crate) fn tools(&self) -> Vec<Tool> {
+    /// Tools to declare to a model for these devices, perhaps one that reads only text.
+    pub(crate) fn tools(&self, text_only: bool) -> Vec<Tool> {
         let editor = self.editor.as_ref();
         let declared = DeclaredDevices {
             desktop: self.desktop_size,
@@ -353,6 +353,7 @@ impl Devices {
             has_shell: self.shell.is_some(),
             has_editor: editor.is_some(),
             has_memory: editor.is_some_and(|editor| editor.memory().is_some()),
+            text_only,
         };
         declared.tools()
     }

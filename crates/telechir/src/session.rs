@@ -109,6 +109,7 @@ pub(crate) async fn start(
             Some(ScreenshotWidth::Pixels(pixels)) => Some(pixels),
         },
         format: devices.screenshot_format,
+        text_only: devices.text_only,
     };
     let marks = devices.marks;
     let limits = SessionLimits {
@@ -129,7 +130,7 @@ pub(crate) async fn start(
     let temporary = || Journal::open(devices.folder.path().join("journal"));
     let proxies = devices.proxies();
     let journal = recording.map_or_else(temporary, Ok)?;
-    let tools = devices.tools();
+    let tools = devices.tools(screenshots.text_only);
     let largest_screen = devices.largest_screen();
     let mut builder = Session::builder(policy)
         .journal(journal)
@@ -201,8 +202,8 @@ impl LiveSession {
     /// Sends the screenshots of later turns as this dialect and model require.
     pub(crate) fn set_dialect(&mut self, dialect: Dialect, model: Option<&str>) {
         let screenshot = self.screenshots.rule(dialect, model, self.largest_screen);
-        self.session
-            .set_screenshot_rule(auto_screenshot(dialect), screenshot);
+        let when = self.screenshots.for_models(auto_screenshot(dialect));
+        self.session.set_screenshot_rule(when, screenshot);
     }
 
     /// Sends the screenshots of later turns as a caller of a session host requires.
@@ -214,6 +215,7 @@ impl LiveSession {
                     true => AutoScreenshot::OnRequest,
                     false => AutoScreenshot::EveryCall,
                 };
+                let when = self.screenshots.for_models(when);
                 let rule = self.screenshots.for_mcp();
                 self.session.set_screenshot_rule(when, rule);
             }
@@ -296,9 +298,18 @@ fn auto_screenshot(dialect: Dialect) -> AutoScreenshot {
 struct Screenshots {
     width: Option<u32>,
     format: Option<Format>,
+    text_only: bool,
 }
 
 impl Screenshots {
+    /// When results for a model include a screenshot.
+    fn for_models(self, when: AutoScreenshot) -> AutoScreenshot {
+        match self.text_only {
+            true => AutoScreenshot::Never,
+            false => when,
+        }
+    }
+
     /// Screenshots that every known client of the Model Context Protocol passes on: some refuse
     /// results of more than 1 MB, which base64 makes of 750 kB, and edges above 2,000 pixels.
     fn for_mcp(self) -> ScreenshotRule {

@@ -293,6 +293,7 @@ mod tests {
         "--monitor=HDMI-1",
         "--screenshot-width=native",
         "--screenshot-format=jpeg",
+        "--text-only",
         "--workspace=/w",
         "--share-workspace",
         "--yes-this-folder",

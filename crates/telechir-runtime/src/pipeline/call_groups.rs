@@ -52,7 +52,7 @@ impl CallGroups {
     ) -> bool {
         match (self.auto_screenshot, failure) {
             (AutoScreenshot::EveryCall, _) => true,
-            (AutoScreenshot::OnRequest, _) => false,
+            (AutoScreenshot::OnRequest | AutoScreenshot::Never, _) => false,
             // The failed call before it included a screenshot, and nothing happened since.
             (AutoScreenshot::LastOfBatch, Some(failure)) => {
                 failure.kind != FailureKind::NotExecuted && may_show_screenshot(call)

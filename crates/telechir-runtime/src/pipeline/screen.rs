@@ -6,8 +6,8 @@ use telechir_policy::{
     summarize,
 };
 use telechir_protocol::{
-    Action, ActionKind, ComputerCall, ComputerResult, Failure, FailureKind, StepOutcome, StepState,
-    TargetId,
+    Action, ActionKind, ComputerCall, ComputerResult, Failure, FailureKind, ObserveMode,
+    StepOutcome, StepState, TargetId,
 };
 
 use super::approval::{Judged, permit};
@@ -21,7 +21,7 @@ use crate::notes;
 use crate::observe::{CaptureArea, ModelScreenshot};
 use crate::resolve::resolve;
 use crate::session_state::SessionState;
-use crate::{DeviceKind, RuntimeError, SessionEvent};
+use crate::{AutoScreenshot, DeviceKind, RuntimeError, SessionEvent};
 
 /// Answers one computer call.
 pub(super) async fn answer(
@@ -205,7 +205,8 @@ fn possible(
 ) -> (usize, Option<Failure>) {
     let screen = &session.screens[screen_index];
     for (call_index, action) in actions.iter().enumerate() {
-        if let Some(failure) = obstacle(screen, action) {
+        let obstacle = obstacle(screen, action);
+        if let Some(failure) = obstacle.or_else(|| no_pictures(session, action)) {
             return (call_index, Some(failure));
         }
         // The model aimed at a screenshot from before a person used the screen.
@@ -239,6 +240,27 @@ fn obstacle(screen: &ScreenSlot, action: &Action) -> Option<Failure> {
         FailureKind::InvalidInput
     };
     Some(Failure::new(kind, sentence(&error.to_string())))
+}
+
+/// Why an action that answers with a picture is refused: the model reads only text.
+fn no_pictures(session: &SessionState, action: &Action) -> Option<Failure> {
+    let takes_one = if let Action::ObserveScreen { mode, .. } = action {
+        *mode != ObserveMode::Understanding
+    } else {
+        matches!(
+            action.kind(),
+            ActionKind::Screenshot
+                | ActionKind::Zoom
+                | ActionKind::CaptureElement
+                | ActionKind::CaptureWindow
+                | ActionKind::CaptureMonitor
+        )
+    };
+    (takes_one && session.auto_screenshot == AutoScreenshot::Never).then(|| {
+        let message = "This session is for a model that reads only text, so no action answers with \
+            a picture; read the page or the elements as text.";
+        Failure::new(FailureKind::Unsupported, message)
+    })
 }
 
 async fn judge(

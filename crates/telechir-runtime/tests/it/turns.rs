@@ -77,6 +77,44 @@ async fn after_a_failure_the_rest_of_the_group_is_not_started() {
 }
 
 #[tokio::test]
+async fn a_model_that_reads_only_text_is_given_no_picture() {
+    let (builder, log) = desktop(open_policy());
+    let mut session = builder
+        .auto_screenshot(AutoScreenshot::Never)
+        .build()
+        .unwrap();
+    let region = json!({"action": "zoom", "region": [0, 0, 10, 10]});
+    let turn = carry_out(
+        &mut session,
+        vec![
+            in_group("a", "computer", click(1, 1)),
+            in_group("b", "1", action_json("screenshot")),
+            in_group("c", "2", region),
+            in_group("d", "3", action_json("observe_screen")),
+            in_group("e", "4", action_json("back")),
+        ],
+    )
+    .await;
+    let results: Vec<_> = turn
+        .results()
+        .iter()
+        .map(|result| match result {
+            ToolResult::Computer(result) => result,
+            ToolResult::Shell(_) | ToolResult::Edit(_) | ToolResult::Function(_) => panic!(),
+        })
+        .collect();
+    assert!(results.iter().all(|result| result.screenshot.is_none()));
+    let kinds: Vec<_> = results
+        .iter()
+        .map(|result| result.error.as_ref().map(|error| error.kind))
+        .collect();
+    let unsupported = Some(FailureKind::Unsupported);
+    assert_eq!(kinds[..4], [None, unsupported, unsupported, unsupported]);
+    assert!(kinds[4].is_some(), "a failed call has no picture, either");
+    assert_eq!(log_of(&log), ["click 1,1", "back"]);
+}
+
+#[tokio::test]
 async fn a_requested_screenshot_is_always_present() {
     let (builder, log) = desktop(open_policy());
     let mut session = builder

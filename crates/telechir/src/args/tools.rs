@@ -47,6 +47,9 @@ pub(crate) struct ToolsArguments {
     /// uses their elements by ref, without screenshots.
     #[arg(long)]
     pub(crate) page_tool: bool,
+    /// Declare only tools that answer with text, for models that read only text.
+    #[arg(long, conflicts_with_all = ["from", "environment"])]
+    pub(crate) text_only: bool,
     /// Declare a file editor, too.
     #[arg(long)]
     pub(crate) editor: bool,

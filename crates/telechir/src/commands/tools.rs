@@ -33,7 +33,7 @@ pub(crate) fn tools(arguments: &ToolsArguments) -> Result<ExitCode, CliError> {
     check_excluded(&arguments.exclude)?;
     let mut tools = match &arguments.from {
         Some(file) => tools_file::read(file)?,
-        None if arguments.desktop || arguments.browser => Vec::new(),
+        None if arguments.desktop || arguments.browser || arguments.text_only => Vec::new(),
         None => computer(arguments)?,
     };
     if arguments.desktop_tool && !arguments.desktop {
@@ -50,7 +50,7 @@ pub(crate) fn tools(arguments: &ToolsArguments) -> Result<ExitCode, CliError> {
     if offer.tools.is_empty() {
         let message = match &arguments.from {
             Some(file) => format!("--from: {} has no tools", file.display()),
-            None => "nothing to declare with --no-computer; add --page-tool, --desktop-tool, --shell, --editor or --memory"
+            None => "nothing to declare without the computer tool; add --page-tool, --desktop-tool, --shell, --editor or --memory"
                 .to_owned(),
         };
         return Err(CliError::usage(message));
@@ -110,6 +110,7 @@ fn of_devices(arguments: &ToolsArguments) -> Vec<Tool> {
         has_shell: arguments.shell,
         has_editor: arguments.editor,
         has_memory: arguments.memory,
+        text_only: arguments.text_only,
     };
     let mut tools = declared.tools();
     for tool in &mut tools {

@@ -51,6 +51,42 @@ fn ref_before(page: &str, name: &str) -> String {
 }
 
 #[test]
+fn a_model_that_reads_only_text_is_given_no_picture() {
+    let fixture = BrowsingFixture::new();
+    let declared = fixture
+        .run(
+            &[
+                "tools",
+                "--dialect",
+                "functions",
+                "--browser",
+                "--text-only",
+            ],
+            "",
+        )
+        .json()
+        .to_string();
+    assert!(declared.contains("\"execute_browser\""), "{declared}");
+    assert!(!declared.contains("screenshot"), "{declared}");
+    let mut flags = fixture.flags();
+    flags.push("--text-only".to_owned());
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    let mut response = respond(&[
+        json!({"action": "navigate", "url": fixture.page()}),
+        json!({"action": "snapshot"}),
+        json!({"action": "press", "params": {"key": "Tab"}}),
+        json!({"action": "screenshot"}),
+    ]);
+    let calls = &mut response["choices"][0]["message"]["tool_calls"];
+    calls[3]["function"]["name"] = json!("browser");
+    let reply = fixture.exec("functions", &flags, &response);
+    assert!(!reply.to_string().contains("image"), "{reply}");
+    let output = text_of(&reply);
+    assert!(output[1].contains("\"Press\""), "{output:?}");
+    assert!(output[3].contains("that reads only text"), "{output:?}");
+}
+
+#[test]
 fn every_verb_has_its_effect() {
     let fixture = BrowsingFixture::new();
     let declared = fixture
