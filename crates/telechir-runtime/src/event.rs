@@ -264,7 +264,7 @@ pub enum SessionEvent {
         /// Time for settling, capturing and encoding in milliseconds.
         ms: u64,
     },
-    /// A call has its result.
+    /// A call has ended: it has its result, or its turn was cancelled, and then it is `cancelled`.
     CallAnswered {
         /// Id of the call.
         call_id: CallId,

@@ -25,7 +25,7 @@ use telechir_protocol::{
 
 use crate::execute::ScreenSlot;
 use crate::journal::OpenedTurn;
-use crate::recorder::{Delivery, TurnGuard, millis};
+use crate::recorder::{CallGuard, Delivery, TurnGuard};
 use crate::session_state::SessionState;
 use crate::{CallKind, DeviceKind, RuntimeError, SessionEvent, TurnIdentity};
 use call_groups::CallGroups;
@@ -106,11 +106,8 @@ async fn answer(
     step::refuse_reused_id(session, turn, &call_id, devices(call)).await?;
     let (kind, content, steps) = describe(session, call);
     session.recorder.call(&content).await?;
-    session.recorder.emit(SessionEvent::CallReceived {
-        call_id: call_id.clone(),
-        kind,
-        steps,
-    });
+    // From here on the guard announces the end of the call, also when this future is dropped.
+    let guard = CallGuard::begin(&session.recorder, call_id, kind, steps, started);
     let refusal = kill_switch::check(session).await;
     let refusal = refusal.or_else(|| session.control.refusal());
     let result = match (refusal, call) {
@@ -131,12 +128,7 @@ async fn answer(
         .recorder
         .answer(&result.clone().into_content())
         .await?;
-    let failure = failure(&result).cloned();
-    session.recorder.emit(SessionEvent::CallAnswered {
-        call_id,
-        failure,
-        ms: millis(started.elapsed()),
-    });
+    guard.answered(failure(&result).cloned());
     Ok(result)
 }
 

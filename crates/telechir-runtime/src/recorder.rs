@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use serde_json::Value;
-use telechir_protocol::{CallId, Content, ModelTurn, ToolCall};
+use telechir_protocol::{CallId, Content, Failure, FailureKind, ModelTurn, ToolCall};
 
 use crate::bus::EventBus;
 use crate::journal::{
     ActionKey, BeginOutcome, ConversationEntry, Journal, OpenedTurn, RecordKind, RecordedStep,
     Repeat, RunId, WriteReceipt,
 };
-use crate::{JournalError, SessionEvent, TurnIdentity};
+use crate::{CallKind, JournalError, SessionEvent, TurnIdentity};
 
 /// Writes to one session's journal and event bus.
 #[derive(Clone, Debug)]
@@ -188,6 +188,60 @@ impl Drop for StepGuard {
             .journal
             .send_outcome(&self.recorder.run, &self.key, body);
         self.recorder.emit(event);
+    }
+}
+
+/// A call that was announced. If dropped before its answer, it is announced as cancelled.
+#[derive(Debug)]
+pub(crate) struct CallGuard {
+    recorder: Recorder,
+    /// None once the end is announced.
+    call_id: Option<CallId>,
+    started_at: Instant,
+}
+
+impl CallGuard {
+    /// Announces the call, which arrived at `started_at`.
+    pub(crate) fn begin(
+        recorder: &Recorder,
+        call_id: CallId,
+        kind: CallKind,
+        steps: Vec<String>,
+        started_at: Instant,
+    ) -> Self {
+        recorder.emit(SessionEvent::CallReceived {
+            call_id: call_id.clone(),
+            kind,
+            steps,
+        });
+        Self {
+            recorder: recorder.clone(),
+            call_id: Some(call_id),
+            started_at,
+        }
+    }
+
+    /// Announces the result, which is recorded.
+    pub(crate) fn answered(mut self, failure: Option<Failure>) {
+        self.end(failure);
+    }
+
+    fn end(&mut self, failure: Option<Failure>) {
+        if let Some(call_id) = self.call_id.take() {
+            let ms = millis(self.started_at.elapsed());
+            self.recorder.emit(SessionEvent::CallAnswered {
+                call_id,
+                failure,
+                ms,
+            });
+        }
+    }
+}
+
+impl Drop for CallGuard {
+    fn drop(&mut self) {
+        let message = "The call was stopped before it had a result.";
+        self.end(Some(Failure::new(FailureKind::Cancelled, message)));
     }
 }
 

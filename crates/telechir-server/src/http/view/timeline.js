@@ -148,6 +148,7 @@ class Call {
         break;
       case "call_answered":
         this.isRunning = false;
+        if (this.question && !this.answer) this.fact("answer", "was not answered", "");
         this.fact("time", milliseconds(event.ms), "");
         if (event.failure) this.fact("failure", event.failure.message, "failed");
         this.completed();
