@@ -8,9 +8,7 @@ use telechir_http::{Bytes, HttpClient, HttpRequest, HttpResponse, Method};
 use telechir_providers::{Conversation, Dialect, ProviderError, Request, Response, StopReason};
 use telechir_runtime::SessionEvent;
 
-use crate::{
-    Advice, AgentError, AgentSession, ApiKey, Attempt, HttpError, RetryDecision, RetryRule,
-};
+use crate::{Advice, AgentError, ApiKey, Attempt, HttpError, RetryDecision, RetryRule};
 
 /// Error codes of a failed response that are worth a retry.
 const TRANSIENT_CODES: [&str; 2] = ["server_error", "rate_limit_exceeded"];
@@ -44,7 +42,7 @@ impl RequestSender {
         &self,
         conversation: &mut Conversation,
         step: u64,
-        session: &impl AgentSession,
+        emit: &(impl Fn(SessionEvent) + Sync),
     ) -> Result<Response, AgentError> {
         let request = conversation.request();
         let body = Bytes::from(serde_json::to_vec(&request.body)?);
@@ -59,7 +57,7 @@ impl RequestSender {
             let failed = match self.attempt(conversation, &request, body.clone()).await {
                 Ok((response, request_id)) => {
                     tracing::debug!(?request_id, "got an answer");
-                    session.emit(received(step, started.elapsed(), &response));
+                    emit(received(step, started.elapsed(), &response));
                     return Ok(response);
                 }
                 Err(failed) => *failed,
@@ -68,7 +66,7 @@ impl RequestSender {
                 return Err(exhausted(failed.error, attempt, started.elapsed()));
             };
             let (wait_ms, reason) = (millis(wait), format!("failed to {}", failed.error));
-            session.emit(SessionEvent::Retrying {
+            emit(SessionEvent::Retrying {
                 attempt,
                 wait_ms,
                 reason,

@@ -36,6 +36,15 @@ pub trait AgentSession: Send {
     /// Reports the progress of the run to the session's subscribers.
     fn emit(&self, event: SessionEvent);
 
+    /// Reports progress like [`Self::emit`], while the session does something else.
+    fn emitter(&self) -> impl Fn(SessionEvent) + Send + Sync + use<Self>;
+
+    /// Waits for a response of the model, which does not need the session meanwhile.
+    fn wait_for<T: Send>(
+        &mut self,
+        response: impl Future<Output = T> + Send,
+    ) -> impl Future<Output = T> + Send;
+
     /// Whether the user stopped the session.
     fn is_stopped(&self) -> bool;
 
@@ -66,6 +75,15 @@ impl AgentSession for Session {
 
     fn emit(&self, event: SessionEvent) {
         Self::emit(self, event);
+    }
+
+    fn emitter(&self) -> impl Fn(SessionEvent) + Send + Sync + use<> {
+        let events = self.event_sender();
+        move |event| events.emit(event)
+    }
+
+    async fn wait_for<T: Send>(&mut self, response: impl Future<Output = T> + Send) -> T {
+        response.await
     }
 
     fn is_stopped(&self) -> bool {

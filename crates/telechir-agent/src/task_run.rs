@@ -175,11 +175,16 @@ impl<'a> TaskRun<'a> {
             limit: u64::from(self.agent.max_steps),
         });
         let stop = session.until_stopped();
-        let sender = &self.agent.sender;
-        tokio::select! {
+        let emit = session.emitter();
+        let response = self.agent.sender.send(&mut self.conversation, step, &emit);
+        let received = tokio::select! {
             biased;
-            received = sender.send(&mut self.conversation, step, session) => received.map(Some),
-            () = stop => {
+            received = session.wait_for(response) => Some(received),
+            () = stop => None,
+        };
+        match received {
+            Some(received) => received.map(Some),
+            None => {
                 session.finish_dropped_turn().await;
                 Ok(None)
             }

@@ -36,7 +36,7 @@ pub use paths::{SessionName, SessionPaths};
 pub use probe::{Probe, find, probe};
 pub use running_call::{CallUpdate, QuestionPrompt, RunningCall};
 pub use server::{
-    CallQuestions, HostApprover, HostEnd, HostSettings, HostedSession, PolicySource,
+    CallQuestions, HostApprover, HostEnd, HostSettings, HostedSession, PersonTurns, PolicySource,
     SessionStarter, ViewedSession, serve,
 };
 pub use telechir_runtime::{DeviceKind, OutputTail, PersonInput, RecordedToolCall};

@@ -8,6 +8,7 @@ mod control;
 mod ended_turns;
 mod events;
 mod person;
+mod person_turns;
 mod status;
 
 use std::future::Future;
@@ -17,7 +18,7 @@ use std::time::Duration;
 
 use rustix::process::{PidfdFlags, getppid, pidfd_open};
 use telechir_protocol::{AnsweredTurn, ModelTurn, ToolResult};
-use telechir_runtime::{JournalError, RuntimeError, Session, SessionEvent, TurnIdentity};
+use telechir_runtime::{JournalError, RuntimeError, Session, TurnIdentity};
 use tokio::net::UnixListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Notify, mpsc};
@@ -30,6 +31,7 @@ use connections::{Closer, Connections, Shared};
 pub use control::PolicySource;
 use control::{ControlSlot, SessionControl};
 use person::{PersonControl, PersonRequest};
+pub use person_turns::PersonTurns;
 pub use status::HostSettings;
 use status::SessionStatus;
 
@@ -138,7 +140,7 @@ pub async fn serve<S: SessionStarter>(
     );
     let (person, person_requests) = PersonControl::new();
     let shared = Arc::new(Shared {
-        person,
+        person: Arc::new(person),
         status: SessionStatus::new(paths.name.to_string(), settings),
         approver: HostApprover::new(Arc::clone(&calls), queue),
         calls,
@@ -349,7 +351,8 @@ impl SessionHost {
                     continue;
                 }
                 () = shared.person.expired() => {
-                    end_control(hosted.session(), &shared).await;
+                    shared.person.finish(hosted.session()).await;
+                    shared.note_use();
                     continue;
                 }
                 call = next_call(&shared, &mut parked) => call,
@@ -432,46 +435,17 @@ async fn next_call(shared: &Shared, parked: &mut Option<(Arc<Call>, Instant)>) -
 
 /// Does what a person requests between turns.
 async fn serve_person(hosted: &mut impl HostedSession, shared: &Shared, request: PersonRequest) {
-    match request {
-        PersonRequest::Take { by, taken } => {
-            // Not with the first turn, which may come while the person has control.
-            if let Err(message) = hosted.prepare().await {
-                tracing::warn!(
-                    message,
-                    "a person takes control of a session that is not prepared"
-                );
-            }
-            if shared.person.begin(by.clone(), taken) {
-                let session = hosted.session();
-                session.emit(SessionEvent::ControlTaken { by });
-            }
-        }
-        PersonRequest::Input { device, input } => {
-            if let Err(message) = hosted.session().act_for_person(device, input).await {
-                tracing::debug!(message, "input of a person had no effect");
-            }
-        }
-        PersonRequest::Give { given } => {
-            end_control(hosted.session(), shared).await;
-            let _they_left = given.send(());
+    if matches!(request, PersonRequest::Take { .. }) {
+        // Not with the first turn, which may come while the person has control.
+        if let Err(message) = hosted.prepare().await {
+            tracing::warn!(
+                message,
+                "a person takes control of a session that is not prepared"
+            );
         }
     }
-}
-
-/// Lets calls act again once nothing is pressed any more.
-async fn end_control(session: &mut Session, shared: &Shared) {
-    if !shared.person.is_taken() {
-        return;
-    }
-    session.release_for_person().await;
-    // What the person did counts as use of the session.
-    let status = &shared.status;
-    status.extend(status.settings().idle_limit);
-    if let Some(ended) = shared.person.end() {
-        let ms = u64::try_from(ended.time.as_millis()).unwrap_or(u64::MAX);
-        let (by, inputs) = (ended.by, ended.inputs);
-        session.emit(SessionEvent::ControlGivenBack { by, ms, inputs });
-    }
+    shared.person.serve(hosted.session(), request).await;
+    shared.note_use();
 }
 
 /// Executes a turn. Dropping this cancels it.

@@ -592,6 +592,10 @@ pub(crate) struct ExecArguments {
     /// fails. In a session its question stays open, and the error has its code.
     #[arg(long, value_name = "SECONDS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=31_536_000))]
     pub(crate) approval_wait: u64,
+    /// Serve the live page on loopback until the calls are answered, and print its address on stderr: with
+    /// answers if that is a terminal, else read-only.
+    #[arg(long)]
+    pub(crate) view: bool,
     #[command(flatten)]
     pub(crate) devices: DeviceArguments,
     #[command(flatten)]

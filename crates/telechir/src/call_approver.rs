@@ -12,6 +12,7 @@ use telechir_runtime::{Answer, Approver};
 use crate::args::{DeviceArguments, SafetyArguments};
 use crate::env;
 use crate::error::CliError;
+use crate::live_page::{PageInBackground, serve_beside_command};
 use crate::session_host::{host_failure, paths, standing_choices};
 use crate::terminal_prompt::TerminalPrompt;
 
@@ -22,8 +23,19 @@ pub(crate) struct OneCall {
     pub(crate) command: &'static str,
     /// How long a call waits for others if there is no terminal.
     pub(crate) wait: Duration,
-    /// Whether people look at it in a live page.
-    pub(crate) is_viewed: bool,
+    /// Whether people find its session from its start, to look at it and to take control.
+    pub(crate) shown: Shown,
+}
+
+/// When people find the session of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shown {
+    /// While a question waits.
+    WithQuestions,
+    /// From the start, if that is possible.
+    IfPossible,
+    /// From the start, for its live page.
+    ForPage,
 }
 
 impl OneCall {
@@ -31,12 +43,24 @@ impl OneCall {
     pub(crate) fn name(&self) -> String {
         format!("{}-{}", self.command, std::process::id())
     }
+
+    /// The live page of the command, if there is to be one.
+    ///
+    /// # Errors
+    /// If it cannot be served.
+    pub(crate) async fn page(&self) -> Result<Option<PageInBackground>, CliError> {
+        match self.shown {
+            Shown::ForPage => serve_beside_command(&self.name()).await.map(Some),
+            Shown::WithQuestions | Shown::IfPossible => Ok(None),
+        }
+    }
 }
 
 /// Asks at the terminal of this process, and shows the questions to `telechir approvals`.
 #[derive(Debug)]
 pub(crate) struct CallApprover {
     questions: CallQuestions,
+    viewed: Option<ViewedSession>,
     /// How long a call waits for others if there is no terminal.
     wait: Duration,
 }
@@ -61,23 +85,28 @@ impl CallApprover {
             approval_timeout: safety.approval_timeout(),
             standing: standing_choices(devices),
             tokens: env::token_file()
-                .filter(|_| caller.is_viewed)
+                .filter(|_| caller.shown != Shown::WithQuestions)
                 .map(TokenFile::new),
             is_resumed: false,
         };
         let mut questions = CallQuestions::new(paths, settings).map_err(host_failure)?;
-        if caller.is_viewed {
+        let viewed = match caller.shown {
+            Shown::WithQuestions => None,
+            Shown::IfPossible | Shown::ForPage => questions.viewed_session(),
+        };
+        if viewed.is_some() {
             questions.show().map_err(host_failure)?;
         }
         Ok(Self {
             questions,
+            viewed,
             wait: caller.wait,
         })
     }
 
     /// Where the session goes for people who look at it, once it has started.
-    pub(crate) fn viewed_session(&self) -> ViewedSession {
-        self.questions.viewed_session()
+    pub(crate) fn take_viewed_session(&mut self) -> Option<ViewedSession> {
+        self.viewed.take()
     }
 
     /// The answer to a call that waits no longer. Its devices end with it, so that no later call could

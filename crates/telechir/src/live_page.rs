@@ -1,5 +1,6 @@
 //! The live page on loopback that a command serves: its token, its ticket and its address.
 
+use std::io::{self, IsTerminal as _};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,6 +18,7 @@ use crate::args::ListenAddress;
 use crate::commands::serve::{MAX_IDLE_SECONDS, address, listen};
 use crate::commands::tokens::token_file;
 use crate::error::CliError;
+use crate::log::print_note;
 use crate::recording_folder::ViewedRecordings;
 use crate::socket_folder::folder;
 
@@ -46,6 +48,29 @@ impl PageOptions<'_> {
             recordings: ViewedRecordings::default(),
         }
     }
+}
+
+/// Serves the live page of a command's session. What is no terminal may be read by another program, which
+/// must not answer questions.
+///
+/// # Errors
+/// If the page cannot listen, or have a token.
+pub(crate) async fn serve_beside_command(session: &str) -> Result<PageInBackground, CliError> {
+    let is_terminal = io::stderr().is_terminal();
+    let role = match is_terminal {
+        true => Role::Operator,
+        false => Role::Viewer,
+    };
+    let page = LivePage::open(PageOptions::of_session(role, session)).await?;
+    print_note(&match is_terminal {
+        true => format!("live page: {}", page.url),
+        false => format!(
+            "live page, read-only: {}; to answer questions and take over, run on a terminal: telechir \
+             view {session}",
+            page.url
+        ),
+    });
+    Ok(page.serve_beside())
 }
 
 /// A page that listens. Dropping it revokes its token.

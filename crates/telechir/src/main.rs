@@ -32,6 +32,7 @@ mod session;
 mod session_config;
 mod session_dir;
 mod session_host;
+mod shared_session;
 mod socket_folder;
 mod system_prompt;
 mod terminal_line;

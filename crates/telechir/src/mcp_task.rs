@@ -239,6 +239,14 @@ impl<'a> AgentSession for TaskSession<'a> {
         tracing::debug!(?event, "a task of another model");
     }
 
+    fn emitter(&self) -> impl Fn(SessionEvent) + Send + Sync + use<'a> {
+        |event| tracing::debug!(?event, "a task of another model")
+    }
+
+    async fn wait_for<T: Send>(&mut self, response: impl Future<Output = T> + Send) -> T {
+        response.await
+    }
+
     fn is_stopped(&self) -> bool {
         false
     }

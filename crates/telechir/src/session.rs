@@ -3,8 +3,8 @@
 use std::future::Future;
 use std::path::PathBuf;
 
-use telechir_host::ScreenshotsFor;
 use telechir_host::approvals::{UnsandboxedDevice, UnsandboxedDevices};
+use telechir_host::{PersonTurns, ScreenshotsFor};
 use telechir_policy::{ContentTrust, DisplayOwner, Policy};
 use telechir_protocol::{ComputerCall, Content, ModelTurn, Size, TargetId, Tool, ToolResult};
 use telechir_providers::{Dialect, ScreenshotWhen};
@@ -15,7 +15,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::approver::TerminalApprover;
 use crate::args::{DeviceArguments, SafetyArguments, ScreenshotWidth};
-use crate::call_approver::{CallApprover, OneCall};
+use crate::call_approver::{CallApprover, OneCall, Shown};
 use crate::devices::Devices;
 use crate::error::CliError;
 use crate::first_page;
@@ -25,12 +25,15 @@ use crate::remote::{self, RemoteRecording};
 use crate::secrets::Secrets;
 use crate::session_dir::SessionDir;
 use crate::session_host::host_failure;
+use crate::shared_session::SharedSession;
 use crate::socket_folder::{folder, of_logins};
 
 /// A running session and the directory of its devices.
 #[derive(Debug)]
 pub(crate) struct LiveSession {
     pub(crate) session: Session,
+    /// Serves people who take control between turns; none in a session host, which does so itself.
+    people: Option<PersonTurns>,
     pub(crate) tools: Vec<Tool>,
     largest_screen: Option<Size>,
     screenshots: Screenshots,
@@ -60,11 +63,11 @@ pub(crate) async fn open(
     let owner = "another call of telechir";
     let mut viewed = None;
     let started = match CallApprover::open(devices, safety, &policy, caller) {
-        Ok(approver) => {
-            viewed = Some(approver.viewed_session());
+        Ok(mut approver) => {
+            viewed = approver.take_viewed_session();
             until_stopped(start(devices, safety, policy, approver, &secrets, owner)).await
         }
-        Err(error) if caller.is_viewed => return Err(error),
+        Err(error) if caller.shown == Shown::ForPage => return Err(error),
         Err(error) => {
             tracing::info!(
                 error = error.text(),
@@ -80,8 +83,8 @@ pub(crate) async fn open(
     }
     let mut open = started.map_err(|Stopped(number)| CliError::signal(number))??;
     open.set_dialect(dialect, model);
-    if let Some(viewed) = viewed.filter(|_| caller.is_viewed) {
-        viewed.show(&open.session).map_err(host_failure)?;
+    if let Some(viewed) = viewed {
+        open.people = Some(viewed.show(&mut open.session).map_err(host_failure)?);
     }
     Ok(open)
 }
@@ -165,6 +168,7 @@ pub(crate) async fn start(
     network.open(session.event_sender());
     Ok(LiveSession {
         session,
+        people: None,
         tools,
         largest_screen,
         screenshots,
@@ -250,6 +254,21 @@ impl LiveSession {
             ToolResult::Shell(_) | ToolResult::Edit(_) | ToolResult::Function(_) => None,
         });
         failure.map_or(Ok(()), |failure| Err(first_page::refused(url, &failure)))
+    }
+
+    /// Waits until nobody has control of the session.
+    pub(crate) async fn until_given_back(&mut self) {
+        if let Some(people) = &mut self.people {
+            people.until_given_back(&mut self.session).await;
+        }
+    }
+
+    /// The session for the loop of an agent, and who takes control of it meanwhile.
+    pub(crate) fn for_agent(&mut self) -> SharedSession<'_> {
+        SharedSession {
+            session: &mut self.session,
+            people: self.people.as_mut(),
+        }
     }
 
     /// Releases keys, ends all processes, closes the journal and removes the directory.

@@ -11,10 +11,11 @@ use tokio::net::UnixListener;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::{AbortHandle, spawn};
 
+use super::PersonTurns;
 use super::calls::CallTable;
 use super::connections::{Connections, Shared};
 use super::control::{ControlSlot, SessionControl};
-use super::person::PersonControl;
+use super::person::{PersonControl, PersonRequest};
 use super::status::SessionStatus;
 use super::{HostApprover, HostSettings};
 use crate::approvals::{
@@ -29,24 +30,32 @@ pub struct CallQuestions {
     paths: SessionPaths,
     settings: HostSettings,
     queue: ApprovalQueue,
-    session: ViewedSession,
+    control: ControlSlot,
+    person: Arc<PersonControl>,
+    /// None once the session is shown to people, whose requests it serves.
+    person_requests: Option<mpsc::Receiver<PersonRequest>>,
     shown: Option<Shown>,
 }
 
-/// The session of a call, for people who look at it where its questions are.
-#[derive(Clone, Debug)]
-pub struct ViewedSession(ControlSlot);
+/// Where the session of a call goes, for people who look at it where its questions are.
+#[derive(Debug)]
+pub struct ViewedSession {
+    control: ControlSlot,
+    person: Arc<PersonControl>,
+    person_requests: mpsc::Receiver<PersonRequest>,
+}
 
 impl ViewedSession {
-    /// Shows the session, which has started: its events, screens and output.
+    /// Shows the session, which has started: its events, screens and output. People can take control
+    /// wherever what this returns serves them.
     ///
     /// # Errors
     /// When its recording cannot be read.
-    pub fn show(&self, session: &Session) -> Result<(), HostError> {
+    pub fn show(self, session: &mut Session) -> Result<PersonTurns, HostError> {
         let recording = session.recording();
         let recording =
             recording.map_err(|e| HostError::new(format!("failed to {}", error_chain(&e))))?;
-        self.0.set(Arc::new(SessionControl {
+        self.control.set(Arc::new(SessionControl {
             recording,
             screens: session.screens(),
             output: session.shell_output(),
@@ -56,7 +65,7 @@ impl ViewedSession {
             }),
             policy_changed: Notify::new(),
         }));
-        Ok(())
+        Ok(PersonTurns::of(self.person, self.person_requests, session))
     }
 }
 
@@ -92,18 +101,26 @@ impl CallQuestions {
             interface: Interface::Terminal,
             way: AnswerWay::Terminal,
         }));
+        let (person, person_requests) = PersonControl::new();
         Ok(Self {
             paths,
             settings,
             queue,
-            session: ViewedSession(ControlSlot::new()),
+            control: ControlSlot::new(),
+            person: Arc::new(person),
+            person_requests: Some(person_requests),
             shown: None,
         })
     }
 
-    /// Where the session goes once it has started.
-    pub fn viewed_session(&self) -> ViewedSession {
-        self.session.clone()
+    /// Where the session goes once it has started; none after the first time, and after
+    /// [`Self::show`].
+    pub fn viewed_session(&mut self) -> Option<ViewedSession> {
+        Some(ViewedSession {
+            control: self.control.clone(),
+            person: Arc::clone(&self.person),
+            person_requests: self.person_requests.take()?,
+        })
     }
 
     /// The queue, which answers of others reach once it is shown.
@@ -122,8 +139,9 @@ impl CallQuestions {
         self.queue.caller_replied(code, reply, &own)
     }
 
-    /// Lets others find the questions, from now on until this is dropped. Must be called inside the
-    /// async runtime.
+    /// Lets others find the questions, from now on until this is dropped. Nobody can take control of a
+    /// session whose [`Self::viewed_session`] was not asked for before. Must be called inside the async
+    /// runtime.
     ///
     /// # Errors
     /// If the socket cannot be made.
@@ -131,6 +149,7 @@ impl CallQuestions {
         if self.shown.is_some() {
             return Ok(());
         }
+        self.person_requests = None;
         let name = &self.paths.name;
         let taken = || HostError::new(format!("the name {name} is in use"));
         let lock = self.paths.claim()?.ok_or_else(taken)?;
@@ -140,15 +159,13 @@ impl CallQuestions {
             "{name} is a call that ends with its devices; it takes no others"
         ));
         let (closes, mut close_requests) = mpsc::channel(1);
-        // Its devices end with the call: nobody can take control of them.
-        let (person, _not_served) = PersonControl::new();
         let shared = Arc::new(Shared {
-            person,
+            person: Arc::clone(&self.person),
             status: SessionStatus::new(name.to_string(), self.settings.clone()),
             approver: HostApprover::new(Arc::clone(&calls), self.queue.clone()),
             calls,
             closes,
-            control: self.session.0.clone(),
+            control: self.control.clone(),
         });
         shared.status.set(SessionState::Busy);
         let accepting = spawn(async move {

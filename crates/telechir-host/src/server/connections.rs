@@ -47,7 +47,7 @@ pub(super) struct Shared {
     pub(super) approver: HostApprover,
     pub(super) control: ControlSlot,
     /// Who has control instead of the calls.
-    pub(super) person: PersonControl,
+    pub(super) person: Arc<PersonControl>,
     /// Requests to close the session.
     pub(super) closes: mpsc::Sender<Closer>,
 }
@@ -521,6 +521,11 @@ impl Shared {
         let name = &self.status.name;
         let error = HostError::new(format!("session {name} was closed during the call"));
         self.calls.finish(CallEnd::Failed(error), true);
+    }
+
+    /// What a person does counts as use of the session.
+    pub(super) fn note_use(&self) {
+        self.status.extend(self.status.settings().idle_limit);
     }
 
     /// The session's control, once its devices have started.

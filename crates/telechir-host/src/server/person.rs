@@ -6,7 +6,7 @@ use std::io::Read as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use telechir_runtime::{ControlLease, DeviceKind, PersonInput};
+use telechir_runtime::{ControlLease, DeviceKind, PersonInput, Session, SessionEvent};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until};
 
@@ -67,10 +67,10 @@ struct Holder {
 
 /// How long a person had control, and what they did.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct EndedControl {
-    pub(super) by: String,
-    pub(super) time: Duration,
-    pub(super) inputs: u64,
+struct EndedControl {
+    by: String,
+    time: Duration,
+    inputs: u64,
 }
 
 impl PersonControl {
@@ -193,8 +193,41 @@ impl PersonControl {
         }
     }
 
-    /// Gives control to this person; the session's loop calls it between turns. False if they left.
-    pub(super) fn begin(&self, by: String, taken: oneshot::Sender<ControlId>) -> bool {
+    /// Does what a person requests; the session's loop calls it between turns.
+    pub(super) async fn serve(&self, session: &mut Session, request: PersonRequest) {
+        match request {
+            PersonRequest::Take { by, taken } => {
+                if self.begin(by.clone(), taken) {
+                    session.emit(SessionEvent::ControlTaken { by });
+                }
+            }
+            PersonRequest::Input { device, input } => {
+                if let Err(message) = session.act_for_person(device, input).await {
+                    tracing::debug!(message, "input of a person had no effect");
+                }
+            }
+            PersonRequest::Give { given } => {
+                self.finish(session).await;
+                let _they_left = given.send(());
+            }
+        }
+    }
+
+    /// Lets calls act again once nothing is pressed any more. If nobody has control, nothing happens.
+    pub(super) async fn finish(&self, session: &mut Session) {
+        if !self.is_taken() {
+            return;
+        }
+        session.release_for_person().await;
+        if let Some(ended) = self.end() {
+            let ms = u64::try_from(ended.time.as_millis()).unwrap_or(u64::MAX);
+            let (by, inputs) = (ended.by, ended.inputs);
+            session.emit(SessionEvent::ControlGivenBack { by, ms, inputs });
+        }
+    }
+
+    /// Gives control to this person. False if they left.
+    fn begin(&self, by: String, taken: oneshot::Sender<ControlId>) -> bool {
         let mut state = self.lock();
         if state.holder.is_some() {
             return false;
@@ -218,9 +251,8 @@ impl PersonControl {
         true
     }
 
-    /// Lets calls act again, unless another person waits; the session's loop calls it when everything
-    /// is released.
-    pub(super) fn end(&self) -> Option<EndedControl> {
+    /// Lets calls act again, unless another person waits.
+    fn end(&self) -> Option<EndedControl> {
         let mut state = self.lock();
         let ended = state.holder.take();
         self.give_back_if_free(&state);

@@ -10,9 +10,10 @@ use telechir_protocol::{AnsweredTurn, Content, FunctionCall, ModelTurn};
 use telechir_providers::Dialect;
 
 use crate::args::ExecArguments;
-use crate::call_approver::OneCall;
+use crate::call_approver::{OneCall, Shown};
 use crate::error::CliError;
 use crate::input::{read_stdin, report_lines, write_json};
+use crate::live_page::serve_beside_command;
 use crate::session::{self, Stopped};
 use crate::session_host::{self, Caller, SessionCall};
 
@@ -34,6 +35,10 @@ pub(crate) async fn exec(arguments: ExecArguments) -> Result<ExitCode, CliError>
     let answered = match &arguments.session {
         Some(name) => {
             let digest = arguments.safety.policy.is_some().then(|| policy.digest());
+            let _until_answered = match arguments.view {
+                true => Some(serve_beside_command(&name.to_string()).await?),
+                false => None,
+            };
             session_host::execute(session_call(&arguments, name, digest), turn).await?
         }
         None => execute(&arguments, turn, policy).await?,
@@ -99,15 +104,22 @@ async fn execute(
     let caller = OneCall {
         command: "exec",
         wait: Duration::from_secs(arguments.approval_wait),
-        is_viewed: false,
+        shown: match arguments.view {
+            true => Shown::ForPage,
+            false => Shown::WithQuestions,
+        },
     };
     let dialect = arguments.dialect;
     let mut open = session::open(devices, safety, policy, dialect, None, caller).await?;
     let work = async {
+        let _until_answered = caller.page().await?;
         if let Some(url) = devices.first_page() {
             open.navigate(url).await?;
         }
-        Ok::<_, CliError>(open.session.execute_once(turn).await?)
+        let answered = open.session.execute_once(turn).await?;
+        // The devices do not end under the hands of a person.
+        open.until_given_back().await;
+        Ok::<_, CliError>(answered)
     };
     let answered = session::until_stopped(work).await;
     // Always close: otherwise the recording has no end.

@@ -1,13 +1,12 @@
 //! `run`: the agent loop. The model's last message goes to stdout, its progress to stderr.
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use telechir_agent::{
     Agent, AgentError, AgentSettings, ApiKey, Canceller, EndReason, ResumeMessage, RunReport,
 };
-use telechir_host::tokens::Role;
 use telechir_providers::{Dialect, RequestOptions, ToolOffer};
 use telechir_runtime::{
     ActionEffect, DeviceKind, EventReader, JournalError, RecordedConversation, RecordedEntry,
@@ -15,13 +14,11 @@ use telechir_runtime::{
 };
 
 use crate::args::{DeviceArguments, RunArguments, SafetyArguments};
-use crate::call_approver::OneCall;
+use crate::call_approver::{OneCall, Shown};
 use crate::env::{self, ApiAccess};
 use crate::error::{CliError, chain};
 use crate::input::write_text;
 use crate::json_events::JsonEvents;
-use crate::live_page::{LivePage, PageInBackground, PageOptions};
-use crate::log::print_note;
 use crate::progress::Progress;
 use crate::secrets::Secrets;
 use crate::service::{self, Service};
@@ -50,7 +47,10 @@ pub(crate) async fn run(mut arguments: RunArguments) -> Result<ExitCode, CliErro
     let caller = OneCall {
         command: "run",
         wait: Duration::from_secs(arguments.approval_wait),
-        is_viewed: arguments.conversation.view,
+        shown: match arguments.conversation.view {
+            true => Shown::ForPage,
+            false => Shown::IfPossible,
+        },
     };
     let mut open = session::open(
         &arguments.devices,
@@ -61,11 +61,7 @@ pub(crate) async fn run(mut arguments: RunArguments) -> Result<ExitCode, CliErro
         caller,
     )
     .await?;
-    let page = match caller.is_viewed {
-        true => Some(serve_page(&caller.name()).await),
-        false => None,
-    };
-    let page = match page.transpose() {
+    let page = match caller.page().await {
         Ok(page) => page,
         Err(error) => {
             open.close().await?;
@@ -99,25 +95,6 @@ pub(crate) async fn run(mut arguments: RunArguments) -> Result<ExitCode, CliErro
             conclude(&finished, is_json)
         }
     }
-}
-
-/// Serves the live page of the run. What is no terminal may be read by another program, which must not
-/// answer questions.
-async fn serve_page(session: &str) -> Result<PageInBackground, CliError> {
-    let is_terminal = io::stderr().is_terminal();
-    let role = match is_terminal {
-        true => Role::Operator,
-        false => Role::Viewer,
-    };
-    let page = LivePage::open(PageOptions::of_session(role, session)).await?;
-    print_note(&match is_terminal {
-        true => format!("live page: {}", page.url),
-        false => format!(
-            "live page, read-only: {}; to answer questions, run on a terminal: telechir view {session}",
-            page.url
-        ),
-    });
-    Ok(page.serve_beside())
 }
 
 /// Completes the flags by those of the recorded run.
@@ -294,21 +271,23 @@ impl Work<'_> {
             max_history_tokens: self.arguments.conversation.max_history_tokens,
             ..RequestOptions::default()
         };
+        let mut session = open.for_agent();
         let ended = match &self.recorded {
             None => {
                 options.system = self.texts.instructions(&machine);
                 options.task = task.unwrap_or_default();
-                agent.run(options, &mut open.session).await
+                agent.run(options, &mut session).await
             }
             Some(recorded) => {
                 options.system.clone_from(&recorded.system);
                 options.task = first_message(recorded);
                 let note = note(devices);
                 let message = ResumeMessage { task, note };
-                let session = &mut open.session;
-                agent.resume(recorded, options, message, session).await
+                agent.resume(recorded, options, message, &mut session).await
             }
         };
+        // Its devices do not end under the hands of a person.
+        open.until_given_back().await;
         ended.map_err(|error| model.explain(&error))
     }
 }

@@ -19,6 +19,7 @@ use telechir_testkit::gate::{Component, require};
 use crate::serve::client::{Answer, Client, Server, connect};
 use crate::sessions::{SessionFixture, response};
 use crate::telechir::Ran;
+use stream::Viewer;
 
 /// An answer whose body may be an image.
 #[derive(Debug)]
@@ -172,7 +173,7 @@ fn exchange(server: &Server, origin: &str, ticket: &str) -> Answer {
 /// A page that a command serves, opened by the address that it printed.
 pub(crate) struct OpenedPage {
     address: String,
-    secrets: String,
+    session: PageSession,
     pub(crate) role: String,
     /// What follows the ticket.
     pub(crate) shows: String,
@@ -192,23 +193,20 @@ impl OpenedPage {
                 body.len()
             ),
         );
-        let PageSession { cookie, key } = PageSession::of(&opened);
         Self {
             address: address.to_owned(),
-            secrets: format!("{cookie}{key}"),
+            session: PageSession::of(&opened),
             role: opened.json()["role"].as_str().expect("a role").to_owned(),
             shows: shows.to_owned(),
         }
     }
 
     pub(crate) fn get(&self, path: &str) -> Answer {
-        let (address, secrets) = (&self.address, &self.secrets);
-        let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\n{secrets}\r\n");
-        crate::serve::client::exchange(address, &request)
+        crate::serve::client::exchange(&self.address, &self.request(path))
     }
 
     pub(crate) fn post(&self, path: &str, body: &Value) -> Answer {
-        let (address, secrets, body) = (&self.address, &self.secrets, body.to_string());
+        let (address, secrets, body) = (&self.address, self.session.secrets(), body.to_string());
         let request = format!(
             "POST {path} HTTP/1.1\r\nHost: {address}\r\nOrigin: http://{address}\r\n{secrets}\
              Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
@@ -219,11 +217,27 @@ impl OpenedPage {
 
     /// Waits until a stream contains a text.
     pub(crate) fn wait_in_stream(&self, path: &str, text: &str) {
-        let (address, secrets) = (&self.address, &self.secrets);
-        let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\n{secrets}\r\n");
-        let mut lines = BufReader::new(connect(address, &request)).lines();
+        let stream = connect(&self.address, &self.request(path));
+        let mut lines = BufReader::new(stream).lines();
         let found = lines.find(|line| line.as_ref().is_ok_and(|line| line.contains(text)));
         assert!(found.is_some(), "{text} is not in {path}");
+    }
+
+    /// The events of a session from its first one.
+    pub(crate) fn events(&self, session: &str) -> impl Iterator<Item = Value> + use<> {
+        let request = self.request(&format!("/v1/sessions/{session}/events?from=1"));
+        let stream = BufReader::new(connect(&self.address, &request));
+        crate::serve::events(stream).map(|(_, event)| event)
+    }
+
+    /// What the page does with the screen of a session.
+    pub(crate) fn viewer(&self, session: &str) -> Viewer {
+        Viewer::at(&self.address, &self.session, session)
+    }
+
+    fn request(&self, path: &str) -> String {
+        let (address, secrets) = (&self.address, self.session.secrets());
+        format!("GET {path} HTTP/1.1\r\nHost: {address}\r\n{secrets}\r\n")
     }
 
     /// Whether the page is gone.
@@ -242,6 +256,11 @@ fn ticket(client: &Client) -> String {
 }
 
 impl PageSession {
+    /// The headers of a request.
+    fn secrets(&self) -> String {
+        format!("{}{}", self.cookie, self.key)
+    }
+
     fn of(answer: &Answer) -> Self {
         assert_eq!(answer.status, 200, "{answer:?}");
         let cookie = answer.header("set-cookie").expect("a cookie");

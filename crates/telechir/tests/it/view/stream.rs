@@ -60,20 +60,24 @@ impl Pixels {
 }
 
 /// A page that looks at a screen.
-pub(super) struct Viewer {
+pub(crate) struct Viewer {
     pub(super) socket: WebSocket<TcpStream>,
     screen: Pixels,
 }
 
 impl Viewer {
     pub(super) fn connect(server: &Server, page: &PageSession, session: &str) -> Self {
+        Self::at(&server.address, page, session)
+    }
+
+    /// The page of a server at this address.
+    pub(super) fn at(address: &str, page: &PageSession, session: &str) -> Self {
         let key = page.key.trim().rsplit(' ').next().expect("a key");
         let cookie = page
             .cookie
             .trim()
             .strip_prefix("Cookie: ")
             .expect("a cookie");
-        let address = &server.address;
         let request = Request::get(format!("ws://{address}/view/sessions/{session}/screen"))
             .header("Host", address)
             .header("Origin", format!("http://{address}"))

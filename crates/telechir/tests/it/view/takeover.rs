@@ -159,13 +159,13 @@ fn a_viewer_takes_no_control() {
 }
 
 impl Viewer {
-    fn send(&mut self, message: &Value) {
+    pub(crate) fn send(&mut self, message: &Value) {
         let sent = self.socket.send(Message::text(message.to_string()));
         sent.expect("a message");
     }
 
     /// The next message about control.
-    fn answer(&mut self) -> Value {
+    pub(crate) fn answer(&mut self) -> Value {
         loop {
             if let Message::Text(text) = self.socket.read().expect("a message") {
                 return serde_json::from_str(&text).expect("JSON");
@@ -173,7 +173,7 @@ impl Viewer {
         }
     }
 
-    fn take(&mut self) -> Value {
+    pub(crate) fn take(&mut self) -> Value {
         self.send(&json!("take"));
         self.answer()
     }
