@@ -27,6 +27,32 @@ pub(crate) struct AttachedFixture {
     _profile: tempfile::TempDir,
 }
 
+/// Starts a Chromium with a debugging port, and returns it with the URL of its socket and its folder.
+pub(crate) fn start_chromium(flags: &[&str]) -> (Child, String, tempfile::TempDir) {
+    let profile = tempfile::tempdir().expect("a folder");
+    let mut command = Command::new("/usr/lib/chromium/chromium");
+    command
+        .args(["--remote-debugging-port=0", "about:blank"])
+        .args(flags)
+        .arg(format!("--user-data-dir={}", profile.path().display()))
+        .env("HOME", profile.path())
+        .stderr(Stdio::piped());
+    if is_root() {
+        command.arg("--no-sandbox");
+    }
+    let mut chromium = command.spawn().expect("the program starts");
+    let mut stderr_lines = BufReader::new(chromium.stderr.take().expect("a pipe")).lines();
+    let socket = loop {
+        let line = stderr_lines.next().expect("a line").expect("text");
+        if let Some((_, socket)) = line.split_once("DevTools listening on ") {
+            break socket.to_owned();
+        }
+    };
+    // Keep reading, or Chromium would block on a full pipe.
+    std::thread::spawn(move || stderr_lines.for_each(drop));
+    (chromium, socket, profile)
+}
+
 impl AttachedFixture {
     pub(crate) fn new() -> Self {
         require(Component::Chromium);
@@ -35,32 +61,13 @@ impl AttachedFixture {
         fs::create_dir(&run).expect("a folder");
         let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
         fs::set_permissions(&run, private).expect("permissions");
-        let profile = tempfile::tempdir().expect("a folder");
-        let mut command = Command::new("/usr/lib/chromium/chromium");
-        command
-            .args(["--headless=new", "--remote-debugging-port=0", "about:blank"])
-            .arg(format!("--user-data-dir={}", profile.path().display()))
-            .env("HOME", profile.path())
-            .stderr(Stdio::piped());
-        if is_root() {
-            command.arg("--no-sandbox");
-        }
-        let mut chromium = command.spawn().expect("the program starts");
-        let mut stderr_lines = BufReader::new(chromium.stderr.take().expect("a pipe")).lines();
-        let socket = loop {
-            let line = stderr_lines.next().expect("a line").expect("text");
-            if let Some((_, socket)) = line.split_once("DevTools listening on ") {
-                break socket.to_owned();
-            }
-        };
+        let (chromium, socket, profile) = start_chromium(&["--headless=new"]);
         let address = socket.replacen("ws", "http", 1);
         let address = address
             .split("/devtools")
             .next()
             .expect("a host")
             .to_owned();
-        // Keep reading, or Chromium would block on a full pipe.
-        std::thread::spawn(move || stderr_lines.for_each(drop));
         let port = page("<title>ours</title><p>hello".to_owned());
         Self {
             telechir,

@@ -2,6 +2,7 @@
 //! drives.
 
 mod accessibility;
+mod input;
 mod page;
 mod recording;
 mod stream;

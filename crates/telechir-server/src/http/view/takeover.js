@@ -183,7 +183,7 @@ export class Takeover {
       this.escapedAt = event.timeStamp;
       if (isSecond) return this.button.focus();
     }
-    const name = event.key === " " ? "Space" : isCharacter ? event.key.toLowerCase() : event.key;
+    const name = isCharacter ? shortcutKey(event) : event.key;
     this.input(event, { key: { chord: [...modifiersOf(event), name].join("+") } });
   }
 
@@ -193,6 +193,13 @@ export class Takeover {
     this.keys.value = "";
     while (text.length > 0) this.input(event, { text: { text: text.splice(0, MAX_TEXT).join("") } });
   }
+}
+
+/** The key of a shortcut: layouts without Latin letters have those of the keys' usual places. */
+function shortcutKey({ key, code }) {
+  if (key === " ") return "Space";
+  const latin = key > "~" ? code.match(/^(?:Key|Digit)([A-Z0-9])$/)?.[1] : null;
+  return (latin ?? key).toLowerCase();
 }
 
 function modifiersOf(event) {

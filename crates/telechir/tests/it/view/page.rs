@@ -237,6 +237,32 @@ fn what_moves_the_answers_disarms_them() {
 }
 
 #[test]
+fn the_first_answer_counts_for_all_who_look_and_texts_are_never_html() {
+    let page = PageFixture::open("operator", &[]);
+    let markup = "<img src=x onerror='document.title=1'>";
+    let allowed = page.request("h1", &format!("touch h && echo \"made h {markup}\""));
+    page.wait(QUESTION, "<img src=x onerror=");
+    // Somebody else answers first.
+    let operator = page.server.client("operator");
+    let question = operator.get("/v1/approvals")["approvals"][0].clone();
+    let answer = json!({"decision": "approve", "digest": question["digest"]});
+    let path = format!("/v1/approvals/{}", question["id"].as_str().expect("an id"));
+    let answered = operator.request("POST", &path, Some(&answer.to_string()));
+    assert_eq!(answered.status, 204, "{answered:?}");
+    assert!(page.results(&allowed).contains("made h"));
+    page.wait("document.querySelector('#question').children.length", "0");
+    page.wait("document.title", "telechir");
+    page.script(&format!("location.hash = '#/sessions/{}'", page.id));
+    let calls = "document.querySelector('.calls').innerText";
+    page.wait(calls, "approved by operator/test");
+    page.wait(calls, "Output");
+    page.script("document.querySelectorAll('details').forEach((one) => one.open = true)");
+    page.wait(calls, "made h <img src=x");
+    let made = "[document.querySelectorAll('main img').length, document.title].join()";
+    assert!(page.script(made).contains("0,telechir"));
+}
+
+#[test]
 fn a_denial_has_a_reason_and_is_in_the_timeline() {
     let page = PageFixture::open("operator", &[]);
     let denied = page.request("q2", "touch 'sa\u{202e}fe'");
