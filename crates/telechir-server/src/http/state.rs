@@ -31,8 +31,8 @@ const MAX_REQUESTS: SlotLimits = SlotLimits {
 /// Streams of events at a time.
 const MAX_STREAMS: SlotLimits = SlotLimits {
     what: "streams of events",
-    each: 16,
-    others: 112,
+    each: 64,
+    others: 512,
 };
 /// Requests with a large body at a time: they are in memory, and so are their answers.
 const MAX_LARGE_REQUESTS: SlotLimits = SlotLimits {

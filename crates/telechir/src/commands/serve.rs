@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use rustix::fs::{Mode, OFlags};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::Value;
 use telechir_host::{SessionPaths, launch};
 use telechir_protocol::Size;
@@ -53,6 +54,7 @@ async fn run(flags: ServeFlags) -> Result<ExitCode, CliError> {
         .list()
         .map_err(|e| CliError::message(e.to_string()))?;
     let tls = tls(&flags)?;
+    raise_open_files();
     let listener = listen(&flags.listen, &flags.behind_proxy, tls.clone()).await?;
     let (address, hosts) = address(&listener, &flags.listen, &flags.host)?;
     if known.is_empty() {
@@ -100,6 +102,25 @@ async fn run(flags: ServeFlags) -> Result<ExitCode, CliError> {
         0 => ExitCode::SUCCESS,
         number => ExitCode::from(128 + number),
     })
+}
+
+/// Lets this process open as many files as its streams need: each has two, a client's and a session's.
+fn raise_open_files() {
+    const OPEN_FILES: u64 = 8_192;
+    let limit = getrlimit(Resource::Nofile);
+    let wanted = limit
+        .maximum
+        .map_or(OPEN_FILES, |most| most.min(OPEN_FILES));
+    if limit.current.is_none_or(|current| current >= wanted) {
+        return;
+    }
+    let raised = Rlimit {
+        current: Some(wanted),
+        maximum: limit.maximum,
+    };
+    if let Err(error) = setrlimit(Resource::Nofile, raised) {
+        tracing::warn!(%error, "the limit on open files was not raised");
+    }
 }
 
 /// Serves until a signal. The first one ends the server when its requests have ended, the second at
