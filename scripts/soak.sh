@@ -17,7 +17,9 @@
 #    [default: 600].
 # 7. Reading: reads the elements of large programs while dialogs open and close
 #    (scripts/reading.sh). READING_ROUNDS: rounds per program [default: 200].
-# 8. The HTTP API: generated requests by its OpenAPI document (scripts/schemathesis.sh).
+# 8. The HTTP API: its OpenAPI document and types made of it (scripts/openapi.sh), and generated requests
+#    by the document (scripts/schemathesis.sh).
+# 9. The server: 50 sessions and 200 viewers, killed under load (scripts/server-soak.sh).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 APPLICATIONS=1 scripts/setup.sh
@@ -46,4 +48,7 @@ scripts/fuzz.sh
 
 scripts/reading.sh
 
+scripts/openapi.sh
 EXAMPLES=${EXAMPLES:-200} scripts/schemathesis.sh
+
+TABLE=1 scripts/server-soak.sh
