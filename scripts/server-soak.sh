@@ -19,6 +19,7 @@ environment=$target/server-soak
   touch "$environment/complete"
 }
 profile=${PROFILE:-release}
+export PROFILE=$profile
 folder=$profile
 [ "$profile" = dev ] && folder=debug
 cargo build --quiet --package telechir --profile "$profile"

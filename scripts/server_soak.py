@@ -320,7 +320,8 @@ def report(server, sessions, viewers, samples, opened):
         ("lost, doubled or refused", str(len(server.problems))),
     ]
     load = Path("/proc/loadavg").read_text().split()[:3]
-    print(f"{os.cpu_count()} cores, load {' '.join(load)} afterwards.\n")
+    profile = os.environ.get("PROFILE", "release")
+    print(f"{os.cpu_count()} cores, load {' '.join(load)} afterwards; telechir built as {profile}.\n")
     print("| | |\n|---|---|")
     for name, value in rows:
         print(f"| {name} | {value} |")
