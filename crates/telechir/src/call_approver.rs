@@ -12,7 +12,6 @@ use telechir_runtime::{Answer, Approver};
 use crate::args::{DeviceArguments, SafetyArguments};
 use crate::env;
 use crate::error::CliError;
-use crate::live_page::{PageInBackground, serve_beside_command};
 use crate::session_host::{host_failure, paths, standing_choices};
 use crate::terminal_prompt::TerminalPrompt;
 
@@ -24,12 +23,12 @@ pub(crate) struct OneCall {
     /// How long a call waits for others if there is no terminal.
     pub(crate) wait: Duration,
     /// Whether people find its session from its start, to look at it and to take control.
-    pub(crate) shown: Shown,
+    pub(crate) visibility: SessionVisibility,
 }
 
 /// When people find the session of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shown {
+pub(crate) enum SessionVisibility {
     /// While a question waits.
     WithQuestions,
     /// From the start, if that is possible.
@@ -42,17 +41,6 @@ impl OneCall {
     /// The name under which others find its questions.
     pub(crate) fn name(&self) -> String {
         format!("{}-{}", self.command, std::process::id())
-    }
-
-    /// The live page of the command, if there is to be one.
-    ///
-    /// # Errors
-    /// If it cannot be served.
-    pub(crate) async fn page(&self) -> Result<Option<PageInBackground>, CliError> {
-        match self.shown {
-            Shown::ForPage => serve_beside_command(&self.name()).await.map(Some),
-            Shown::WithQuestions | Shown::IfPossible => Ok(None),
-        }
     }
 }
 
@@ -85,14 +73,16 @@ impl CallApprover {
             approval_timeout: safety.approval_timeout(),
             standing: standing_choices(devices),
             tokens: env::token_file()
-                .filter(|_| caller.shown != Shown::WithQuestions)
+                .filter(|_| caller.visibility != SessionVisibility::WithQuestions)
                 .map(TokenFile::new),
             is_resumed: false,
         };
         let mut questions = CallQuestions::new(paths, settings).map_err(host_failure)?;
-        let viewed = match caller.shown {
-            Shown::WithQuestions => None,
-            Shown::IfPossible | Shown::ForPage => questions.viewed_session(),
+        let viewed = match caller.visibility {
+            SessionVisibility::WithQuestions => None,
+            SessionVisibility::IfPossible | SessionVisibility::ForPage => {
+                questions.viewed_session()
+            }
         };
         if viewed.is_some() {
             questions.show().map_err(host_failure)?;

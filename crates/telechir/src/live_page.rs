@@ -15,6 +15,7 @@ use telechir_server::http::{
 use tokio::task::{AbortHandle, spawn};
 
 use crate::args::ListenAddress;
+use crate::call_approver::{OneCall, SessionVisibility};
 use crate::commands::serve::{MAX_IDLE_SECONDS, address, listen};
 use crate::commands::tokens::token_file;
 use crate::error::CliError;
@@ -47,6 +48,17 @@ impl PageOptions<'_> {
             shows: format!("&session={session}"),
             recordings: ViewedRecordings::default(),
         }
+    }
+}
+
+/// The live page of a command, if there is to be one.
+///
+/// # Errors
+/// As [`serve_beside_command`].
+pub(crate) async fn page_of(caller: OneCall) -> Result<Option<PageInBackground>, CliError> {
+    match caller.visibility {
+        SessionVisibility::ForPage => serve_beside_command(&caller.name()).await.map(Some),
+        SessionVisibility::WithQuestions | SessionVisibility::IfPossible => Ok(None),
     }
 }
 

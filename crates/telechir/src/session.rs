@@ -15,7 +15,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::approver::TerminalApprover;
 use crate::args::{DeviceArguments, SafetyArguments, ScreenshotWidth};
-use crate::call_approver::{CallApprover, OneCall, Shown};
+use crate::call_approver::{CallApprover, OneCall, SessionVisibility};
 use crate::devices::Devices;
 use crate::error::CliError;
 use crate::first_page;
@@ -67,7 +67,7 @@ pub(crate) async fn open(
             viewed = approver.take_viewed_session();
             until_stopped(start(devices, safety, policy, approver, &secrets, owner)).await
         }
-        Err(error) if caller.shown == Shown::ForPage => return Err(error),
+        Err(error) if caller.visibility == SessionVisibility::ForPage => return Err(error),
         Err(error) => {
             tracing::info!(
                 error = error.text(),

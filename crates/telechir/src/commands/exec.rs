@@ -10,10 +10,10 @@ use telechir_protocol::{AnsweredTurn, Content, FunctionCall, ModelTurn};
 use telechir_providers::Dialect;
 
 use crate::args::ExecArguments;
-use crate::call_approver::{OneCall, Shown};
+use crate::call_approver::{OneCall, SessionVisibility};
 use crate::error::CliError;
 use crate::input::{read_stdin, report_lines, write_json};
-use crate::live_page::serve_beside_command;
+use crate::live_page::{page_of, serve_beside_command};
 use crate::session::{self, Stopped};
 use crate::session_host::{self, Caller, SessionCall};
 
@@ -104,15 +104,15 @@ async fn execute(
     let caller = OneCall {
         command: "exec",
         wait: Duration::from_secs(arguments.approval_wait),
-        shown: match arguments.view {
-            true => Shown::ForPage,
-            false => Shown::WithQuestions,
+        visibility: match arguments.view {
+            true => SessionVisibility::ForPage,
+            false => SessionVisibility::WithQuestions,
         },
     };
     let dialect = arguments.dialect;
     let mut open = session::open(devices, safety, policy, dialect, None, caller).await?;
     let work = async {
-        let _until_answered = caller.page().await?;
+        let _until_answered = page_of(caller).await?;
         if let Some(url) = devices.first_page() {
             open.navigate(url).await?;
         }

@@ -14,11 +14,12 @@ use telechir_runtime::{
 };
 
 use crate::args::{DeviceArguments, RunArguments, SafetyArguments};
-use crate::call_approver::{OneCall, Shown};
+use crate::call_approver::{OneCall, SessionVisibility};
 use crate::env::{self, ApiAccess};
 use crate::error::{CliError, chain};
 use crate::input::write_text;
 use crate::json_events::JsonEvents;
+use crate::live_page::page_of;
 use crate::progress::Progress;
 use crate::secrets::Secrets;
 use crate::service::{self, Service};
@@ -47,9 +48,9 @@ pub(crate) async fn run(mut arguments: RunArguments) -> Result<ExitCode, CliErro
     let caller = OneCall {
         command: "run",
         wait: Duration::from_secs(arguments.approval_wait),
-        shown: match arguments.conversation.view {
-            true => Shown::ForPage,
-            false => Shown::IfPossible,
+        visibility: match arguments.conversation.view {
+            true => SessionVisibility::ForPage,
+            false => SessionVisibility::IfPossible,
         },
     };
     let mut open = session::open(
@@ -61,7 +62,7 @@ pub(crate) async fn run(mut arguments: RunArguments) -> Result<ExitCode, CliErro
         caller,
     )
     .await?;
-    let page = match caller.page().await {
+    let page = match page_of(caller).await {
         Ok(page) => page,
         Err(error) => {
             open.close().await?;

@@ -184,16 +184,16 @@ impl InputFixture {
         // The page takes this from a script, but no input.
         browser.script(&format!("{button}.click()"));
         browser.wait("document.querySelector('canvas').classList.contains('controlled')");
-        let place = "(() => { const shown = document.querySelector('.session canvas'); \
+        let area = "(() => { const shown = document.querySelector('.session canvas'); \
             const box = shown.getBoundingClientRect(); return [box.x + shown.clientLeft, \
             box.y + shown.clientTop, shown.clientWidth / shown.width]; })()";
-        let place = browser.script(place);
-        let number = |at: usize| place[at].as_f64().expect("a number");
+        let area = browser.script(area);
+        let number = |at: usize| area[at].as_f64().expect("a number");
         self.screen = (number(0), number(1), number(2));
     }
 
-    /// The place of a pixel of the screen on the person's page.
-    fn place(&self, (x, y): (f64, f64)) -> (f64, f64) {
+    /// The point of a pixel of the screen on the person's page.
+    fn point(&self, (x, y): (f64, f64)) -> (f64, f64) {
         let (left, top, scale) = self.screen;
         (left + (x + 0.5) * scale, top + (y + 0.5) * scale)
     }
@@ -209,7 +209,7 @@ impl InputFixture {
     /// Touches the screen along a path.
     fn touch(&mut self, path: &[(f64, f64)]) {
         for (index, at) in path.iter().enumerate() {
-            let (x, y) = self.place(*at);
+            let (x, y) = self.point(*at);
             let kind = match index {
                 0 => "touchStart",
                 _ => "touchMove",
@@ -252,7 +252,7 @@ fn run_script(server: &Server, flags: &[&str], expression: &str) -> String {
 #[test]
 fn text_arrives_as_layouts_dead_keys_input_methods_and_the_clipboard_make_it() {
     let mut page = InputFixture::open("--display=600x400", &["--headless"]);
-    let middle = page.place((300.0, 200.0));
+    let middle = page.point((300.0, 200.0));
     let browser = &mut page.browser;
     for kind in ["mousePressed", "mouseReleased"] {
         browser.mouse(kind, middle, json!({"button": "left", "clickCount": 1}));
@@ -334,14 +334,14 @@ fn check_pointer(flags: &[&str]) {
         (200.0, 110.0, "right", 0),
         (20.0, 130.0, "middle", 8),
     ] {
-        let at = page.place((x, y));
+        let at = page.point((x, y));
         let more = json!({"button": button, "clickCount": 1, "modifiers": modifiers});
         page.browser.mouse("mousePressed", at, more.clone());
         page.browser.mouse("mouseReleased", at, more);
     }
     page.touch(&[(40.0, 150.0)]);
     page.touch(&[(60.0, 120.0), (160.0, 170.0), (260.0, 270.0)]);
-    let at = page.place((250.0, 150.0));
+    let at = page.point((250.0, 150.0));
     let turns = [(0, 100), (0, -300), (200, 0), (0, 7)];
     for (dx, dy) in turns {
         let turn = json!({"deltaX": dx, "deltaY": dy});
