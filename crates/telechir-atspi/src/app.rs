@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use telechir_device::{Detail, ScreenBounds, Window};
 
+pub(crate) use cells::part_names;
 pub(crate) use details::{bounds_of, corner, each_extent, holds_number, holds_text, readable};
 
 use crate::bus::{AtSpiBus, within};

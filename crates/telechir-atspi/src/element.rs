@@ -9,7 +9,7 @@ use zbus::DynamicType;
 use zbus::wire::DynamicDeserialize;
 
 use crate::app::{
-    AccessibleNode, bounds_of, corner, each_extent, holds_number, holds_text, readable,
+    AccessibleNode, bounds_of, corner, each_extent, holds_number, holds_text, part_names, readable,
 };
 use crate::bus::{AtSpiBus, REPLY_TIMEOUT, within};
 use crate::error::{BusError, stale};
@@ -132,6 +132,11 @@ impl ElementHandle {
         (node.name, node.abilities) = (name, abilities);
         (node.cell, node.shift) = (self.target.cell.clone(), self.target.shift);
         node.bounds = self.bounds(fields.bits, windows).await?;
+        if node.cell.is_some() && node.name.is_empty() && !node.abilities.has(Abilities::TEXT) {
+            let parts = async { Ok(part_names(&self.bus, &[object]).await) };
+            let parts = within("an application", REPLY_TIMEOUT, parts).await?;
+            node.name = parts.join(" ");
+        }
         if holds_text(&node) || (node.cell.is_some() && node.abilities.has(Abilities::TEXT)) {
             node.value = self.text().await.ok();
         } else if holds_number(&node) {

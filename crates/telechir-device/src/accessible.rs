@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::Value;
-use telechir_protocol::{Action, ActionKind, Size};
+use telechir_protocol::{Action, ActionKind, Button, ClickCount, Size};
 
 use crate::elements::{Element, ElementTree, Filter, Outline, search};
 use crate::{
@@ -163,31 +163,62 @@ impl<C: Computer + WindowSystem, A: Accessibility> WithAccessibility<C, A> {
     }
 
     /// A pixel of the element that is in view and not covered.
-    async fn pixel_of(&mut self, target: &ScreenTarget) -> Result<ScreenPoint, DeviceError> {
-        match target {
-            ScreenTarget::Point(point) => Ok(*point),
-            ScreenTarget::Element { id, .. } => self.pixel_of_ref(id).await,
-            ScreenTarget::Named(named) => self.pixel_of_named(named).await,
+    async fn pixel_of(
+        &mut self,
+        target: &ScreenTarget,
+        menus: ClosedMenus,
+    ) -> Result<ScreenPoint, DeviceError> {
+        let id = match self.found(target).await? {
+            Found::Point(point) => return Ok(point),
+            Found::Element(id) => id,
+        };
+        match self.place_of(&id, menus).await? {
+            ElementPlace::At(point) => Ok(point),
+            ElementPlace::OutOfReach(message) => Err(refused(message)),
         }
     }
 
-    async fn pixel_of_ref(&mut self, id: &str) -> Result<ScreenPoint, DeviceError> {
-        let mut located = self.in_open_menu(id).await?;
+    /// The point or the element that a target refers to.
+    async fn found(&mut self, target: &ScreenTarget) -> Result<Found, DeviceError> {
+        match target {
+            ScreenTarget::Point(point) => Ok(Found::Point(*point)),
+            ScreenTarget::Element { id, .. } => Ok(Found::Element(id.clone())),
+            ScreenTarget::Named(named) => self.find_named_or_text(named).await,
+        }
+    }
+
+    /// Where an element can be pointed at, after it was scrolled into view and its window raised.
+    async fn place_of(
+        &mut self,
+        id: &str,
+        menus: ClosedMenus,
+    ) -> Result<ElementPlace, DeviceError> {
+        let mut located = match menus {
+            ClosedMenus::Open => self.in_open_menu(id).await?,
+            ClosedMenus::Leave => self.element(id).await?,
+        };
         if !located.element.is_shown() {
+            let is_in_closed_menu = located.element.is_menu_entry();
+            if is_in_closed_menu && menus == ClosedMenus::Leave {
+                return Ok(ElementPlace::OutOfReach(format!(
+                    "The {} is in a closed menu; click the menu first.",
+                    located.element.line()
+                )));
+            }
             self.applications.reveal(id).await?;
             located = self.element(id).await?;
         }
         let element = &located.element;
         let size = self.computer.size();
         let Some(point) = element.bounds.and_then(|bounds| bounds.centre_on(size)) else {
-            return Err(refused(format!(
+            return Ok(ElementPlace::OutOfReach(format!(
                 "The {} is not on the screen; open its container first, or invoke its own \
                  action.",
                 element.line()
             )));
         };
         self.uncover(&located, point).await?;
-        Ok(point)
+        Ok(ElementPlace::At(point))
     }
 
     /// Ensures that the frontmost window at this point is the element's.
@@ -233,9 +264,10 @@ impl<C: Computer + WindowSystem, A: Accessibility> WithAccessibility<C, A> {
     /// The same action with points instead of elements.
     async fn in_pixels(&mut self, action: &ScreenAction) -> Result<ScreenAction, DeviceError> {
         let targets = action.targets();
+        let menus = ClosedMenus::before(action);
         let mut pixels = Vec::with_capacity(targets.len());
         for target in targets {
-            pixels.push(ScreenTarget::Point(self.pixel_of(&target).await?));
+            pixels.push(ScreenTarget::Point(self.pixel_of(&target, menus).await?));
         }
         let mut pixels = pixels.into_iter();
         action
@@ -249,6 +281,10 @@ impl<C: Computer + WindowSystem, A: Accessibility> WithAccessibility<C, A> {
         value: &Value,
     ) -> Result<ActionReport, DeviceError> {
         let id = self.ref_of(target).await?;
+        if let Value::Bool(is_on) = value {
+            let name = if *is_on { "check" } else { "uncheck" };
+            return self.invoke_ref(&id, Some(name)).await;
+        }
         let done = match self.applications.set(&id, value).await? {
             Some(done) => done,
             None => self.type_into(&id, value).await?,
@@ -265,7 +301,8 @@ impl<C: Computer + WindowSystem, A: Accessibility> WithAccessibility<C, A> {
             id: id.to_owned(),
             frame: None,
         };
-        let at = ScreenTarget::Point(self.pixel_of(&target).await?);
+        let pixel = self.pixel_of(&target, ClosedMenus::Open).await?;
+        let at = ScreenTarget::Point(pixel);
         // What is typed into a cell replaces its content; to select all would select the sheet.
         let is_cell = &*self.element(id).await?.element.role == "cell";
         let typed = Action::Type {
@@ -308,12 +345,24 @@ impl<C: Computer + WindowSystem, A: Accessibility> WithAccessibility<C, A> {
         name: Option<&str>,
     ) -> Result<ActionReport, DeviceError> {
         let id = self.ref_of(target).await?;
-        let done = if press::is_press(name) {
-            self.press(&id).await?
-        } else {
-            self.applications.invoke(&id, name).await?
+        self.invoke_ref(&id, name).await
+    }
+
+    async fn invoke_ref(
+        &mut self,
+        id: &str,
+        name: Option<&str>,
+    ) -> Result<ActionReport, DeviceError> {
+        let is_press = match name.filter(|_| !press::is_press(name)) {
+            None => true,
+            Some(name) => press::switches(&self.element(id).await?.element, name),
         };
-        self.with_line(&id, done).await
+        let done = if is_press {
+            self.press(id, name).await?
+        } else {
+            self.applications.invoke(id, name).await?
+        };
+        self.with_line(id, done).await
     }
 
     /// Adds the element's present state, if it still exists.
@@ -335,6 +384,24 @@ impl<C: Computer + WindowSystem, A: Accessibility> WithAccessibility<C, A> {
         })
     }
 
+    /// Clicks a point, or an element at its pixel; by its own action where no pixel is in reach.
+    async fn click_on(&mut self, target: &ScreenTarget) -> Result<ActionReport, DeviceError> {
+        let id = match self.found(target).await? {
+            Found::Point(point) => return self.click(point).await,
+            Found::Element(id) => id,
+        };
+        let why = match self.place_of(&id, ClosedMenus::Open).await? {
+            ElementPlace::At(point) => return self.click(point).await,
+            ElementPlace::OutOfReach(why) => why,
+        };
+        match self.applications.invoke(&id, None).await {
+            Ok(done) => Ok(press::by_own_action(done, "it is not on the screen")),
+            // It has none: what would help is to bring it on the screen.
+            Err(DeviceError::Refused { .. }) => Err(refused(why)),
+            Err(error) => Err(error),
+        }
+    }
+
     async fn scroll_to(&mut self, target: &ScreenTarget) -> Result<ActionReport, DeviceError> {
         let id = self.ref_of(target).await?;
         self.applications.reveal(&id).await?;
@@ -350,6 +417,37 @@ impl<C: Computer + WindowSystem, A: Accessibility> WithAccessibility<C, A> {
             },
             text: Some(element.line()),
         })
+    }
+}
+
+/// What a target refers to: OCR finds words at points.
+enum Found {
+    Point(ScreenPoint),
+    Element(String),
+}
+
+/// Where an element can be pointed at.
+enum ElementPlace {
+    At(ScreenPoint),
+    /// Nowhere; the sentence says why and what helps.
+    OutOfReach(String),
+}
+
+/// What happens to the closed menus around an element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ClosedMenus {
+    /// They are opened by clicks.
+    Open,
+    Leave,
+}
+
+impl ClosedMenus {
+    /// Only an action that presses something may press something else before.
+    const fn before<P, R>(action: &Action<P, R>) -> Self {
+        match action {
+            Action::Click { .. } | Action::MouseDown { .. } | Action::Type { .. } => Self::Open,
+            _ => Self::Leave,
+        }
     }
 }
 
@@ -430,6 +528,12 @@ impl<C: Computer + WindowSystem, A: Accessibility> Computer for WithAccessibilit
             Action::FormInput { at, value, .. } => self.set(at, value).await,
             Action::ScrollTo { at, .. } => self.scroll_to(at).await,
             Action::Invoke { at, name } => self.invoke(at, name.as_deref()).await,
+            Action::Click {
+                at: Some(at),
+                button: Button::Left,
+                count: ClickCount::Single,
+                modifiers,
+            } if modifiers.is_empty() => self.click_on(at).await,
             other => {
                 let in_pixels = self.in_pixels(other).await?;
                 return self.computer.perform(&in_pixels).await;

@@ -128,6 +128,14 @@ impl Element {
         is_interactive(&self.role, self.states)
     }
 
+    /// Whether it is an entry of a menu or of a menu bar.
+    pub fn is_menu_entry(&self) -> bool {
+        matches!(
+            &*self.role,
+            "menu" | "menuitem" | "menuitemcheckbox" | "menuitemradio"
+        )
+    }
+
     /// Whether it is on the screen.
     pub const fn is_shown(&self) -> bool {
         self.bounds.is_some()

@@ -32,20 +32,35 @@ pub(super) async fn read(
     while at < nodes.len() {
         let node = &nodes[at];
         let is_lazy = node.bits.has(MANAGES_DESCENDANTS) && node.abilities.has(Abilities::TABLE);
-        let below = nodes[at + 1..]
-            .iter()
-            .take_while(|below| below.depth > node.depth);
-        let listed: Vec<u32> = below.map(|below| below.role).collect();
-        let is_header = |role: &u32| matches!(&*role::name(*role), "columnheader" | "rowheader");
-        let end = at + 1 + listed.len();
-        if let (Some(view), true) = (node.bounds, is_lazy && listed.iter().all(is_header)) {
+        if let (Some(view), true) = (node.bounds, is_lazy) {
             let (cells, unread) = visible_cells(bus, node, view).await?;
             left_off += unread;
-            nodes.splice(end..end, cells);
+            place(nodes, at, cells);
         }
         at += 1;
     }
     Ok(left_off)
+}
+
+/// Puts the cells of the table at an index behind its headers. They replace the cells that are there
+/// already: GTK lists the few of which it has told somebody.
+fn place(nodes: &mut Vec<AccessibleNode>, table: usize, cells: Vec<AccessibleNode>) {
+    if cells.is_empty() {
+        return;
+    }
+    let (depth, start) = (nodes[table].depth, table + 1);
+    let below = nodes[start..].iter().take_while(|node| node.depth > depth);
+    let end = start + below.count();
+    let mut is_header = false;
+    let mut kept: Vec<AccessibleNode> = nodes.drain(start..end).collect();
+    kept.retain(|node| {
+        if node.depth == depth + 1 {
+            let role = role::name(node.role);
+            is_header = matches!(&*role, "columnheader" | "rowheader");
+        }
+        is_header
+    });
+    nodes.splice(start..start, kept.into_iter().chain(cells));
 }
 
 /// The object of a cell; `None` if the table has no such cell.
@@ -172,6 +187,15 @@ async fn describe(
         bus.each::<Vec<u32>, _>(objects(), ACCESSIBLE, "GetState", &()),
         each_extent(bus, objects(), SCREEN),
     );
+    let mut names: Vec<String> = names.into_iter().map(Option::unwrap_or_default).collect();
+    let nameless = cells.iter().zip(&mut names);
+    let nameless = nameless.filter(|((_, _, text), name)| text.is_none() && name.is_empty());
+    let (composite, unset): (Vec<&ObjectRef>, Vec<&mut String>) = nameless
+        .map(|((_, object, _), name)| (object, name))
+        .unzip();
+    for (name, joined) in unset.into_iter().zip(part_names(bus, &composite).await) {
+        *name = joined;
+    }
     let answers = names.into_iter().zip(roles).zip(states).zip(extents);
     let mut nodes = Vec::new();
     for ((cell, object, text), (((name, role), states), extent)) in
@@ -181,7 +205,6 @@ async fn describe(
             continue;
         };
         let bits = Bits::of(&states.unwrap_or_default());
-        let name = name.unwrap_or_default();
         let bounds = bounds_of(extent, table.shift).and_then(|bounds| bounds.within(view));
         let has_content = text.is_some() || !name.is_empty();
         if bounds.is_none() || !bits.has(SHOWING) || !has_content {
@@ -198,6 +221,26 @@ async fn describe(
         });
     }
     Ok(nodes)
+}
+
+/// The names of the parts of cells, joined: a cell with an icon and a text has none itself.
+pub(crate) async fn part_names(bus: &AtSpiBus, cells: &[&ObjectRef]) -> Vec<String> {
+    let parts =
+        bus.each::<Vec<ObjectRef>, _>(cells.iter().copied(), ACCESSIBLE, "GetChildren", &());
+    let parts: Vec<Vec<ObjectRef>> = parts
+        .await
+        .into_iter()
+        .map(Option::unwrap_or_default)
+        .collect();
+    let names = bus.properties::<String>(parts.iter().flatten(), ACCESSIBLE, "Name");
+    let mut names = names.await.into_iter();
+    let joined = parts.iter().map(|parts| {
+        let names = names.by_ref().take(parts.len()).flatten();
+        let mut distinct: Vec<String> = names.filter(|name| !name.is_empty()).collect();
+        distinct.dedup();
+        distinct.join(" ")
+    });
+    joined.collect()
 }
 
 fn shorten(text: &str) -> String {

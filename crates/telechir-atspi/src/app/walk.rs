@@ -9,6 +9,8 @@ use crate::error::BusError;
 use crate::object::{ACCESSIBLE, Abilities, ObjectRef, PROPERTIES};
 use crate::state::{Bits, MANAGES_DESCENDANTS, SHOWING};
 
+/// Maximum number of children of a list that creates them only on request.
+const MAX_LIST_CHILDREN: i32 = 500;
 /// Number of elements queried between checks of the time limit.
 const BATCH_SIZE: usize = 512;
 
@@ -29,6 +31,14 @@ pub(super) async fn complete(
     until: Instant,
 ) -> bool {
     let mut parents = incomplete(root, found);
+    let left = until.saturating_duration_since(Instant::now());
+    let lazy = found.nodes.iter().filter(|node| is_lazy_list(node));
+    let lazy = lazy.map(|node| node.object.clone()).collect();
+    let short = within("an application", left, async {
+        Ok(short_lists(bus, lazy).await)
+    });
+    let Ok(short) = short.await else { return false };
+    parents.extend(short);
     while !parents.is_empty() {
         if Instant::now() >= until || found.is_full() {
             return false;
@@ -44,13 +54,33 @@ pub(super) async fn complete(
     true
 }
 
+/// Whether an element in view creates its children on request without placing them in rows and
+/// columns, as GTK's list boxes do. Tables are read by their cells.
+fn is_lazy_list(node: &AccessibleNode) -> bool {
+    let is_lazy = node.bits.has(MANAGES_DESCENDANTS) && node.bits.has(SHOWING);
+    is_lazy && !node.abilities.has(Abilities::TABLE)
+}
+
+/// Those with few children.
+async fn short_lists(bus: &AtSpiBus, mut lists: Vec<ObjectRef>) -> Vec<ObjectRef> {
+    let counts = bus.properties::<i32>(&lists, ACCESSIBLE, "ChildCount");
+    let mut counts = counts.await.into_iter();
+    lists.retain(|_| {
+        counts
+            .next()
+            .flatten()
+            .is_some_and(|count| count <= MAX_LIST_CHILDREN)
+    });
+    lists
+}
+
 /// The root, parents with more children than known, and parents whose children report equal
 /// indices.
 fn incomplete(root: &ObjectRef, found: &ElementMap) -> Vec<ObjectRef> {
     let known = found.by_parent();
     let is_incomplete = |node: &&AccessibleNode| {
         let below = known.get(&node.object).map_or(&[][..], Vec::as_slice);
-        // Large tables expose rows only on request.
+        // Large tables and lists expose their children only on request.
         let is_endless = node.bits.has(MANAGES_DESCENDANTS);
         let is_disordered = below
             .windows(2)
@@ -134,10 +164,19 @@ async fn describe(
             ..AccessibleNode::bare(object, role, bits)
         });
     }
-    let goes_on = |bits: Bits| is_read(bits) && !bits.has(MANAGES_DESCENDANTS);
+    let node = |object: &ObjectRef| found.indices.get(object).map(|index| &found.nodes[*index]);
+    let lazy = added
+        .iter()
+        .filter(|object| node(object).is_some_and(is_lazy_list));
+    let short = match extent {
+        ReadExtent::Everything => short_lists(bus, lazy.cloned().collect()).await,
+        ReadExtent::Showing => Vec::new(),
+    };
     added.retain(|object| {
-        let index = found.indices.get(object);
-        index.is_some_and(|index| goes_on(found.nodes[*index].bits))
+        let goes_on =
+            |node: &AccessibleNode| is_read(node.bits) && !node.bits.has(MANAGES_DESCENDANTS);
+        node(object).is_some_and(goes_on)
     });
+    added.extend(short);
     Ok(added)
 }

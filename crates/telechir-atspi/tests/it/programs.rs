@@ -138,6 +138,38 @@ async fn menus_and_dialogs_are_operated_by_name() {
 }
 
 #[tokio::test]
+async fn a_file_dialog_shows_the_places_and_the_files_of_the_workspace() {
+    let mut fixture = DesktopFixture::new().await;
+    for (name, text) in [("letter.txt", "Dear Ada,"), ("list.txt", "milk")] {
+        fs::write(fixture.workspace.join(name), text).unwrap();
+    }
+    fixture.launch("mousepad", &[]).await;
+    fixture.element(&named("textbox", "")).await;
+    let open = Action::Key {
+        repeat: 1,
+        chord: telechir_protocol::Chord::parse("ctrl+o").unwrap(),
+    };
+    fixture.perform(open).await.unwrap();
+    // The rows of a list that GTK makes on request.
+    fixture.element(&named("label", "Home")).await;
+    // A cell that has an icon and a text.
+    let cell = fixture.element(&named("cell", "letter.txt")).await;
+    let target = |name: &str| Target::Named(named("cell", name));
+    fixture.perform(click(target("letter.txt"))).await.unwrap();
+    let again = fixture.element(&named("cell", "letter.txt")).await;
+    assert_eq!(again.id, cell.id);
+    let open = click(by_name("button", "Open"));
+    fixture.perform(open).await.unwrap();
+    fixture
+        .until("the file", |tree| {
+            let values = tree.elements.iter().filter_map(|one| one.value.as_deref());
+            values.into_iter().any(|value| value == "Dear Ada,")
+        })
+        .await;
+    fixture.close().await;
+}
+
+#[tokio::test]
 async fn a_removed_element_is_stale_and_a_changed_one_is_not() {
     let mut fixture = DesktopFixture::with("mousepad", &[]).await;
     let text = fixture.element(&named("textbox", "")).await;

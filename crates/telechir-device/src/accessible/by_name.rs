@@ -2,7 +2,7 @@
 
 use telechir_protocol::NamedElement;
 
-use super::{WithAccessibility, ocr, refused};
+use super::{Found, WithAccessibility, ocr, refused};
 use crate::elements::{AmbiguousMatch, ElementTree, choose};
 use crate::{Accessibility, Computer, Detail, DeviceError, ScreenPoint, TextLine, WindowSystem};
 
@@ -35,14 +35,14 @@ impl<C: Computer + WindowSystem, A: Accessibility> WithAccessibility<C, A> {
         Ok((tree, found))
     }
 
-    /// The pixel of a named element, or of recognized text.
-    pub(super) async fn pixel_of_named(
+    /// A named element, or the point of recognized text.
+    pub(super) async fn find_named_or_text(
         &mut self,
         named: &NamedElement,
-    ) -> Result<ScreenPoint, DeviceError> {
+    ) -> Result<Found, DeviceError> {
         let (tree, found) = self.find_in_tree(named).await?;
         let ambiguous = match found {
-            Ok(id) => return self.pixel_of_ref(&id).await,
+            Ok(id) => return Ok(Found::Element(id)),
             Err(ambiguous) => ambiguous,
         };
         let is_none = matches!(ambiguous, AmbiguousMatch::None { .. });
@@ -65,7 +65,8 @@ impl<C: Computer + WindowSystem, A: Accessibility> WithAccessibility<C, A> {
             let (x, y) = (at.x().cast_signed(), at.y().cast_signed());
             viewport.map_or((x, y), |viewport| viewport.screenshot_point(x, y))
         };
-        ocr::find(&lines, name, self.computer.size(), seen_at).map_err(|several| {
+        let found = ocr::find(&lines, name, self.computer.size(), seen_at);
+        found.map(Found::Point).map_err(|several| {
             if several.is_empty() {
                 not_found(&ambiguous, &tree)
             } else {

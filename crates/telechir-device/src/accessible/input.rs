@@ -3,7 +3,6 @@
 use telechir_protocol::Action;
 
 use super::WithAccessibility;
-use super::press::is_menu_entry;
 use crate::elements::Element;
 use crate::{
     Accessibility, Computer, DeviceError, PointedWindows, ScreenAction, ScreenTarget, WindowSystem,
@@ -37,7 +36,7 @@ impl<C: Computer + WindowSystem, A: Accessibility> WithAccessibility<C, A> {
                 return Ok(None);
             }
             // An entry of an open menu is in a popup, which may have another name.
-            if is_menu_entry(&located.element) {
+            if located.element.is_menu_entry() {
                 names.extend(self.names_under(&located.element).await?);
             }
         }

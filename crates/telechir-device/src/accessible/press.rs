@@ -37,17 +37,44 @@ pub(super) fn is_press(name: Option<&str>) -> bool {
     })
 }
 
-pub(super) fn is_menu_entry(element: &Element) -> bool {
-    matches!(
-        &*element.role,
-        "menu" | "menuitem" | "menuitemcheckbox" | "menuitemradio"
-    )
+/// Whether a press performs the named action: it turns on or off, opens or closes what is not so
+/// yet. A row of a tree is expanded by a part of it.
+pub(super) fn switches(element: &Element, name: &str) -> bool {
+    let has = |state| element.states.has(state);
+    let is_on = has(ElementState::Checked);
+    let is_lasting = is_on && &*element.role == "radio";
+    let is_checkable = has(ElementState::Checkable) && !is_lasting;
+    let is_opened = has(ElementState::Expandable)
+        && matches!(&*element.role, "combobox" | "button" | "menu" | "menuitem");
+    match &*role_name(name) {
+        "toggle" => is_checkable,
+        "check" => is_checkable && !is_on,
+        "uncheck" => is_checkable && is_on,
+        "expand" => is_opened && !has(ElementState::Expanded),
+        "collapse" => is_opened && has(ElementState::Expanded),
+        _ => false,
+    }
+}
+
+/// The report of an action that an element performed itself, with the reason why it was not
+/// pressed.
+pub(super) fn by_own_action(done: ActionReport, why: &str) -> ActionReport {
+    let how = format!("Used its own action, because {why}.");
+    let text = done.text.into_iter().chain([how]);
+    ActionReport {
+        text: Some(text.collect::<Vec<_>>().join(" ")),
+        ..done
+    }
 }
 
 impl<C: Computer + WindowSystem, A: Accessibility> WithAccessibility<C, A> {
     /// Presses an element. Programs handle a button and a key as they expect them; an element's own
     /// action can open a menu or a dialog inside the call, which some programs do not survive.
-    pub(super) async fn press(&mut self, id: &str) -> Result<ActionReport, DeviceError> {
+    pub(super) async fn press(
+        &mut self,
+        id: &str,
+        name: Option<&str>,
+    ) -> Result<ActionReport, DeviceError> {
         let located = self.in_open_menu(id).await?;
         let before = located.element.clone();
         if before.states.has(ElementState::Disabled) {
@@ -59,18 +86,13 @@ impl<C: Computer + WindowSystem, A: Accessibility> WithAccessibility<C, A> {
                 self.confirm_press(&before, clicked).await
             }
             PressPoint::OwnAction(why) => {
-                let done = self.applications.invoke(id, None).await?;
-                let how = format!("Used its own action, because {why}.");
-                let text = done.text.into_iter().chain([how]);
-                Ok(ActionReport {
-                    text: Some(text.collect::<Vec<_>>().join(" ")),
-                    ..done
-                })
+                let done = self.applications.invoke(id, name).await?;
+                Ok(by_own_action(done, &why))
             }
         }
     }
 
-    async fn click(&mut self, at: ScreenPoint) -> Result<ActionReport, DeviceError> {
+    pub(super) async fn click(&mut self, at: ScreenPoint) -> Result<ActionReport, DeviceError> {
         let click: ScreenAction = Action::Click {
             at: Some(ScreenTarget::Point(at)),
             button: Button::Left,
@@ -137,7 +159,7 @@ impl<C: Computer + WindowSystem, A: Accessibility> WithAccessibility<C, A> {
         let mut located = self.element(id).await?;
         for _ in 0..MAX_MENUS {
             let element = &located.element;
-            if element.is_shown() || !is_menu_entry(element) || !self.open_menu_of(id).await? {
+            if element.is_shown() || !element.is_menu_entry() || !self.open_menu_of(id).await? {
                 break;
             }
             located = self.element(id).await?;
@@ -185,7 +207,7 @@ impl<C: Computer + WindowSystem, A: Accessibility> WithAccessibility<C, A> {
         let has_window = owner(&windows, &located.window)
             .zip(front_at(&windows, at))
             .is_some_and(|(own, front)| own.id == front.id);
-        if !has_window || is_menu_entry(&located.element) {
+        if !has_window || located.element.is_menu_entry() {
             return Ok(None);
         }
         let point = Action::Move {
@@ -210,7 +232,7 @@ fn shown_menu_above<'t>(tree: &'t ElementTree, id: &str) -> Option<&'t Element> 
             return false;
         }
         depth = element.depth;
-        is_menu_entry(element) && element.is_shown()
+        element.is_menu_entry() && element.is_shown()
     })
 }
 
@@ -218,7 +240,7 @@ fn shown_menu_above<'t>(tree: &'t ElementTree, id: &str) -> Option<&'t Element> 
 fn entry_at<'t>(tree: &'t ElementTree, id: &str, at: ScreenPoint) -> Option<&'t Element> {
     let own = tree.below(id).unwrap_or_default();
     tree.elements.iter().rev().find(|element| {
-        is_menu_entry(element)
+        element.is_menu_entry()
             && element.bounds.is_some_and(|bounds| bounds.contains(at))
             && !own.iter().any(|inner| inner.id == element.id)
     })
@@ -227,6 +249,7 @@ fn entry_at<'t>(tree: &'t ElementTree, id: &str, at: ScreenPoint) -> Option<&'t 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::elements::ElementStates;
     use crate::elements::tests::{element, tree};
 
     #[test]
@@ -246,6 +269,25 @@ mod tests {
         assert_eq!(menu("e4"), Some("e3"));
         assert_eq!(menu("e8"), None);
         assert_eq!(menu("e9"), None);
+    }
+
+    #[test]
+    fn a_press_switches_only_what_is_not_so_yet() {
+        let with = |role: &'static str, states: &[ElementState]| {
+            let mut one = element(0, "e1", role, "One");
+            one.states = ElementStates::of(states);
+            one
+        };
+        let off = with("checkbox", &[ElementState::Checkable]);
+        assert!(switches(&off, "toggle") && switches(&off, "Check"));
+        assert!(!switches(&off, "uncheck") && !switches(&off, "expand"));
+        let on = [ElementState::Checkable, ElementState::Checked];
+        assert!(switches(&with("checkbox", &on), "uncheck"));
+        assert!(!switches(&with("radio", &on), "toggle"));
+        let closed = [ElementState::Expandable];
+        assert!(switches(&with("combobox", &closed), "expand"));
+        assert!(!switches(&with("combobox", &closed), "collapse"));
+        assert!(!switches(&with("treeitem", &closed), "expand"));
     }
 
     #[test]

@@ -55,10 +55,29 @@ pub enum NameMatch {
 }
 
 /// How good a candidate is; smaller is better.
-type MatchRank = (NameMatch, bool, bool, bool);
+type MatchRank = (NameMatch, Reach, bool, bool);
+
+/// What it takes to point at an element; less is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Reach {
+    Shown,
+    /// Its menu must be opened.
+    InClosedMenu,
+    Hidden,
+}
+
+impl Reach {
+    fn of(element: &Element) -> Self {
+        match (element.is_shown(), element.is_menu_entry()) {
+            (true, _) => Self::Shown,
+            (false, true) => Self::InClosedMenu,
+            (false, false) => Self::Hidden,
+        }
+    }
+}
 
 /// The index of the matching element: an exact name before one that differs in case before one that
-/// only contains it; then shown before hidden; then the active window before others; then
+/// only contains it; then shown before entries of closed menus before hidden; then the active window before others; then
 /// interactive before others. The role `window` means dialogs and other windows, too.
 ///
 /// # Errors
@@ -135,7 +154,7 @@ fn rank(tree: &ElementTree, index: usize, named: &NamedElement) -> Option<MatchR
     };
     Some((
         name_match,
-        !element.is_shown(),
+        Reach::of(element),
         !is_active,
         !element.is_interactive(),
     ))

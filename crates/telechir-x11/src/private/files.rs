@@ -19,6 +19,14 @@ gtk-enable-animations=0
 gtk-cursor-blink=0
 gtk-overlay-scrolling=0
 ";
+/// File dialogs start in the folder of the program, which is the workspace, and not in the list of
+/// recently used files, which is empty.
+const STORED_SETTINGS: &str = "[org/gtk/settings/file-chooser]
+startup-mode='cwd'
+
+[org/gtk/gtk4/settings/file-chooser]
+startup-mode='cwd'
+";
 /// Desktop, Documents and the others are the home, so that file dialogs list it alone.
 const USER_FOLDERS: &str = r#"XDG_DESKTOP_DIR="$HOME/"
 XDG_DOCUMENTS_DIR="$HOME/"
@@ -56,6 +64,8 @@ pub(super) fn make(
         "home/.config",
         "home/.config/gtk-3.0",
         "home/.config/gtk-4.0",
+        "home/.config/glib-2.0",
+        "home/.config/glib-2.0/settings",
         CHROMIUM_FLAGS,
     ] {
         make_private_dir(&path.join(name))?;
@@ -64,6 +74,10 @@ pub(super) fn make(
         let settings = path.join("home/.config").join(version).join("settings.ini");
         make_file(&settings, GTK_SETTINGS)?;
     }
+    make_file(
+        &path.join("home/.config/glib-2.0/settings/keyfile"),
+        STORED_SETTINGS,
+    )?;
     make_file(&path.join("home/.config/user-dirs.dirs"), USER_FOLDERS)?;
     make_file(&path.join("openbox.xml"), OPENBOX)?;
     if options.accessibility {
@@ -121,7 +135,7 @@ pub(super) fn environment(number: u16, folder: &Path, workspace: &Path) -> Vec<(
         ("LANG", "C.UTF-8"),
         ("XDG_SESSION_TYPE", "x11"),
         ("GDK_BACKEND", "x11"),
-        ("GSETTINGS_BACKEND", "memory"),
+        ("GSETTINGS_BACKEND", "keyfile"),
         // Without a graphics card gnome-calculator shows a digit after 75 ms, with OpenGL after 125
         // ms.
         ("GSK_RENDERER", "cairo"),
