@@ -162,10 +162,14 @@ impl DisplayIo {
     }
 
     /// Moves the pointer to the target, if there is one.
-    fn approach(&mut self, at: Option<&ScreenTarget>) -> Result<(), DeviceError> {
+    async fn approach(&mut self, at: Option<&ScreenTarget>) -> Result<(), DeviceError> {
         if let Some(at) = at {
             let position = Position::of(at)?;
             self.press_guard().move_to(position.x, position.y)?;
+            let connection = &self.view.connection;
+            self.windows
+                .wait_without_tooltip(connection, position)
+                .await?;
         }
         Ok(())
     }
@@ -178,7 +182,7 @@ impl DisplayIo {
         modifiers: &[Modifier],
     ) -> Result<ActionReport, DeviceError> {
         self.latest_input = Some((Instant::now(), LatestInput::Action));
-        self.approach(at)?;
+        self.approach(at).await?;
         self.keyboard.refresh(&self.view.connection).await?;
         let modifiers = self.keyboard.modifiers(modifiers)?;
         let connection = &self.view.connection;
@@ -196,7 +200,7 @@ impl DisplayIo {
         at: Option<&ScreenTarget>,
         button: Button,
     ) -> Result<ActionReport, DeviceError> {
-        self.approach(at)?;
+        self.approach(at).await?;
         let connection = &self.view.connection;
         let mut guard = PressGuard::new(connection, &mut self.pressed_inputs);
         guard.press(pointer::number(button))?;
@@ -212,7 +216,7 @@ impl DisplayIo {
         button: Button,
     ) -> Result<ActionReport, DeviceError> {
         self.latest_input = Some((Instant::now(), LatestInput::Action));
-        self.approach(at)?;
+        self.approach(at).await?;
         self.press_guard().force_release(pointer::number(button))?;
         self.sync().await
     }
@@ -247,7 +251,7 @@ impl DisplayIo {
         (dx, dy, unit): (f64, f64, ScrollUnit),
         modifiers: &[Modifier],
     ) -> Result<ActionReport, DeviceError> {
-        self.approach(at)?;
+        self.approach(at).await?;
         self.keyboard.refresh(&self.view.connection).await?;
         let modifiers = self.keyboard.modifiers(modifiers)?;
         let mut guard = self.press_guard();

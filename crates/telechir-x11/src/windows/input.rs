@@ -1,7 +1,10 @@
 //! The windows that input can reach, with and without a window manager.
 
+use std::time::Duration;
+
 use telechir_device::{DeviceError, InputWindows, PointedWindows, ScreenAction};
 use telechir_protocol::Action;
+use tokio::time::{Instant, sleep};
 use x11rb::protocol::xproto::{AtomEnum, ConnectionExt as _, Window};
 
 use super::WindowRegistry;
@@ -11,6 +14,9 @@ use crate::error::XError;
 use crate::focus::{Focus, ignore_destroyed};
 use crate::pointer::{self, Position};
 
+/// Maximum wait for a tooltip to be hidden, and the interval of looking.
+const TOOLTIP_TIMEOUT: Duration = Duration::from_millis(500);
+const TOOLTIP_POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Maximum nesting of windows under a point; deeper ones are left out.
 const MAX_DEPTH: usize = 32;
 
@@ -88,6 +94,35 @@ impl WindowRegistry {
             pointed.passes_on |= passes_on;
         }
         Ok(Some(pointed))
+    }
+
+    /// Waits until no tooltip is at a point to which the pointer was moved, but not for long: a
+    /// program hides its tooltip once it notices the pointer. Until then it would take the button.
+    pub(crate) async fn wait_without_tooltip(
+        &self,
+        connection: &Connection,
+        at: Position,
+    ) -> Result<(), XError> {
+        let end = Instant::now() + TOOLTIP_TIMEOUT;
+        while self.is_tooltip_at(connection, at).await? && Instant::now() < end {
+            sleep(TOOLTIP_POLL_INTERVAL).await;
+        }
+        Ok(())
+    }
+
+    async fn is_tooltip_at(&self, connection: &Connection, at: Position) -> Result<bool, XError> {
+        const MAX_TYPES: u32 = 16;
+        let (x, root) = (connection.x(), connection.root());
+        let under = x.translate_coordinates(root, root, at.x, at.y)?;
+        let window = connection.reply(under).await?.child;
+        if window == x11rb::NONE {
+            return Ok(false);
+        }
+        let kind = self.atoms._NET_WM_WINDOW_TYPE;
+        let types = x.get_property(false, window, kind, AtomEnum::ATOM, 0, MAX_TYPES)?;
+        let types = ignore_destroyed(connection.reply(types).await)?;
+        let tooltip = self.atoms._NET_WM_WINDOW_TYPE_TOOLTIP;
+        Ok(types.is_some_and(|types| inspect::numbers(&types).contains(&tooltip)))
     }
 
     /// The names of the window that a button would be pressed in, those of the windows inside it

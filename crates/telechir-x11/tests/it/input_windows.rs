@@ -1,6 +1,7 @@
 //! Which windows input reaches, and the limit to those that the caller has judged.
 
 use std::fs;
+use std::thread;
 
 use telechir_device::{
     Computer as _, DeviceError, PointedWindows, ScreenAction, WindowSystem as _,
@@ -10,7 +11,11 @@ use telechir_testkit::assert_eventually;
 use telechir_testkit::xvfb::connect;
 use telechir_x11::Desktop;
 use x11rb::connection::Connection as _;
-use x11rb::protocol::xproto::{ConnectionExt as _, CreateWindowAux, WindowClass};
+use x11rb::protocol::Event;
+use x11rb::protocol::xproto::{
+    AtomEnum, ConnectionExt as _, CreateWindowAux, EventMask, PropMode, WindowClass,
+};
+use x11rb::wrapper::ConnectionExt as _;
 
 use crate::fixture;
 use crate::programs::{press, started};
@@ -186,6 +191,69 @@ async fn windows_without_a_manager_pass_input_on() {
         matches!(refused, Err(DeviceError::Refused { .. })),
         "{refused:?}"
     );
+    desktop.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_click_waits_for_a_tooltip_to_leave_its_point() {
+    let folder = fixture::session_dir();
+    let display = fixture::bare(&folder).await;
+    let (client, screen, guard) = connect(&display.environment());
+    let mut desktop = display.into_desktop().await.unwrap();
+    let root = client.setup().roots[screen].root;
+    let window = |events: EventMask| {
+        let window = client.generate_id().unwrap();
+        let attributes = CreateWindowAux::new()
+            .override_redirect(1)
+            .event_mask(events);
+        let class = WindowClass::INPUT_OUTPUT;
+        client
+            .create_window(0, window, root, 0, 0, 200, 100, 0, class, 0, &attributes)
+            .unwrap();
+        client.map_window(window).unwrap();
+        window
+    };
+    let button = window(EventMask::BUTTON_PRESS);
+    let tooltip = window(EventMask::BUTTON_PRESS | EventMask::ENTER_WINDOW);
+    let atom = |name: &str| {
+        let atom = client.intern_atom(false, name.as_bytes()).unwrap();
+        atom.reply().unwrap().atom
+    };
+    let (kind, of_tooltips) = (
+        atom("_NET_WM_WINDOW_TYPE"),
+        atom("_NET_WM_WINDOW_TYPE_TOOLTIP"),
+    );
+    client
+        .change_property32(
+            PropMode::REPLACE,
+            tooltip,
+            kind,
+            AtomEnum::ATOM,
+            &[of_tooltips],
+        )
+        .unwrap()
+        .check()
+        .unwrap();
+    let pressed = thread::spawn(move || {
+        loop {
+            let event = client.wait_for_event().unwrap();
+            if let Event::ButtonPress(press) = event {
+                return press.event;
+            }
+            if matches!(event, Event::EnterNotify(_)) {
+                // Programs notice the pointer a little later.
+                for _ in 0..200 {
+                    client.sync().unwrap();
+                }
+                client.unmap_window(tooltip).unwrap().check().unwrap();
+            }
+        }
+    });
+    let at = Some(fixture::pixel(100, 50));
+    perform_on(&mut desktop, click(at)).await.unwrap();
+    assert_eventually!(pressed.is_finished(), |done| *done);
+    assert_eq!(pressed.join().unwrap(), button);
+    drop(guard);
     desktop.close().await.unwrap();
 }
 
