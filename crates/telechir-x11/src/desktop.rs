@@ -235,8 +235,9 @@ impl Desktop {
         let report = match action {
             Action::ListWindows => {
                 let listed = windows.list(wm.0).await?;
+                let monitors = monitors::list(wm.0).await?;
                 Ok(ActionReport {
-                    text: Some(windows.render(&listed, viewport)),
+                    text: Some(windows.render(&listed, &monitors, viewport)),
                     ..ActionReport::confirmed()
                 })
             }

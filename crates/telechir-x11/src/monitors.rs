@@ -111,6 +111,55 @@ pub(crate) async fn set_rate(connection: &Connection, rate: u32) -> Result<bool,
     Ok(connection.reply(request).await?.status == randr::SetConfig::SUCCESS)
 }
 
+/// Divides the screen into monitors of these sizes, from left to right. Window managers and toolkits
+/// then maximize windows on one and open dialogs beside their windows.
+pub(crate) async fn set_up(connection: &Connection, sizes: &[Size]) -> Result<(), XError> {
+    let (x, root) = (connection.x(), connection.root());
+    if !has_monitors(connection).await? {
+        let message = "This X server cannot divide its screen into monitors.".to_owned();
+        return Err(XError::Impossible(message));
+    }
+    let request = x.randr_get_screen_resources_current(root)?;
+    let outputs = connection.reply(request).await?.outputs;
+    let mut left = 0;
+    for (number, size) in (1..).zip(sizes) {
+        let name = format!("monitor-{number}");
+        let name = connection
+            .reply(x.intern_atom(false, name.as_bytes())?)
+            .await?
+            .atom;
+        let pixels = |length: u32| {
+            let beyond = |_| XError::Impossible(format!("a monitor of {length} pixels"));
+            u16::try_from(length).map_err(beyond)
+        };
+        let (width, height) = (pixels(size.width)?, pixels(size.height)?);
+        let is_primary = number == 1;
+        let monitor = randr::MonitorInfo {
+            name,
+            primary: is_primary,
+            automatic: false,
+            x: left,
+            y: 0,
+            width,
+            height,
+            // At 96 dots per inch, as the server counts.
+            width_in_millimeters: size.width * 254 / 960,
+            height_in_millimeters: size.height * 254 / 960,
+            // The output would be a monitor of its own, of the size of the screen.
+            outputs: if is_primary {
+                outputs.clone()
+            } else {
+                Vec::new()
+            },
+        };
+        connection
+            .checked(x.randr_set_monitor(root, monitor)?)
+            .await?;
+        left = left.saturating_add_unsigned(width);
+    }
+    Ok(())
+}
+
 /// Selects a monitor by name or by number in the list; without a selector the primary one.
 pub(crate) fn choose<'a>(
     monitors: &'a [Monitor],
@@ -148,6 +197,14 @@ impl Monitor {
         self.bounds.on(screen).ok_or_else(|| DeviceError::Refused {
             message: format!("The monitor {} is outside the screen.", self.name),
         })
+    }
+
+    pub(crate) const fn bounds(&self) -> Rect {
+        self.bounds
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
     }
 
     /// Name and bounds, such as `HDMI-1 at [1280, 0, 2560, 800]`.

@@ -26,6 +26,7 @@ use self::sandbox::{InheritedFds, LaunchContext, SandboxedProgram};
 use self::server_watch::ServerWatch;
 use crate::authority::MagicCookie;
 use crate::connection::Connection;
+use crate::monitors;
 use crate::startup::{failed, pipe, unavailable};
 use crate::stderr_tail::StderrTail;
 use crate::viewer::DisplayAddress;
@@ -122,8 +123,18 @@ impl PrivateDisplay {
             options,
         };
         display.watch_server().await?;
+        display.set_up_monitors().await?;
         display.start_services().await?;
         Ok(display)
+    }
+
+    /// Divides the screen, before programs read how it is divided.
+    async fn set_up_monitors(&self) -> Result<(), DeviceError> {
+        if self.options.monitors.len() > 1 {
+            let connection = self.connect().await?;
+            monitors::set_up(&connection, &self.options.monitors).await?;
+        }
+        Ok(())
     }
 
     async fn watch_server(&mut self) -> Result<(), DeviceError> {

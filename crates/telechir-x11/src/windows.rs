@@ -15,6 +15,7 @@ pub(crate) use inspect::{Rect, WindowInfo};
 use crate::connection::Connection;
 use crate::error::XError;
 use crate::focus::ignore_destroyed;
+use crate::monitors::Monitor;
 
 /// Maximum number of windows named in an error or a report.
 const MAX_NAMED: usize = 12;
@@ -324,7 +325,13 @@ impl WindowRegistry {
     }
 
     /// Renders one line per window, the topmost first, with bounds in screenshot coordinates.
-    pub(crate) fn render(&mut self, listed: &WindowList, viewport: Viewport) -> String {
+    /// With several monitors each line names the one on which the center of the window is.
+    pub(crate) fn render(
+        &mut self,
+        listed: &WindowList,
+        monitors: &[Monitor],
+        viewport: Viewport,
+    ) -> String {
         if listed.windows.is_empty() {
             return "There is no window.".to_owned();
         }
@@ -335,6 +342,10 @@ impl WindowRegistry {
             let _infallible = write!(text, "\n{label}");
             for attribute in attributes(window, listed, viewport) {
                 let _infallible = write!(text, ", {attribute}");
+            }
+            let holds = |monitor: &&Monitor| monitor.bounds().holds(window.bounds.center());
+            if let Some(monitor) = monitors.iter().find(holds).filter(|_| monitors.len() > 1) {
+                let _infallible = write!(text, ", on {}", monitor.name());
             }
         }
         let more = listed.windows.len().saturating_sub(MAX_LISTED);

@@ -58,7 +58,7 @@ pub(crate) use serve_config::serve_flags;
 pub(crate) use sessions::SessionsCommand;
 pub(crate) use tools::ToolsArguments;
 pub(crate) use translate::TranslateArguments;
-pub(crate) use values::{chord, size};
+pub(crate) use values::{Monitors, chord};
 use values::{dialects, model_name};
 pub(crate) use view::ViewArguments;
 
@@ -327,10 +327,11 @@ pub(crate) struct DeviceArguments {
     #[arg(long, help_heading = WORKSPACE, value_name = "DIR", requires = "editor")]
     #[serde(serialize_with = "flag_text::absolute_path")]
     pub(crate) memory_dir: Option<PathBuf>,
-    /// Size of the private desktop and browser in pixels [default: 1280x800].
-    #[arg(long, value_name = "WIDTHxHEIGHT", value_parser = size)]
+    /// Size of the private desktop and browser in pixels [default: 1280x800]. Several sizes, as in
+    /// 1280x800+1280x800, are monitors of the desktop from left to right.
+    #[arg(long, value_name = "WIDTHxHEIGHT", value_parser = Monitors::parse)]
     #[serde(with = "flag_text")]
-    pub(crate) display: Option<Size>,
+    pub(crate) display: Option<Monitors>,
     /// Show the model only this monitor of the desktop, by xrandr name or by number.
     #[arg(long, help_heading = DESKTOP, value_name = "MONITOR", requires = "desktop")]
     pub(crate) monitor: Option<String>,
@@ -390,9 +391,25 @@ pub(crate) struct DeviceArguments {
 }
 
 impl DeviceArguments {
-    /// Size of the private desktop and browser in pixels.
+    /// The monitors of the private desktop.
+    pub(crate) fn monitors(&self) -> Monitors {
+        let given = self.display.clone();
+        given.unwrap_or_else(|| Monitors::one(DEFAULT_SCREEN))
+    }
+
+    /// Size of the private screen in pixels: the desktop's with all of its monitors, else the
+    /// browser's.
     pub(crate) fn screen_size(&self) -> Size {
-        self.display.unwrap_or(DEFAULT_SCREEN)
+        match self.desktop {
+            Some(_) => self.monitors().screen(),
+            None => self.browser_size(),
+        }
+    }
+
+    /// Size of the private browser in pixels: the first monitor's.
+    pub(crate) fn browser_size(&self) -> Size {
+        let monitors = self.monitors();
+        monitors.sizes().first().copied().unwrap_or(DEFAULT_SCREEN)
     }
 
     /// The user's means to stop the session; none without `--stop-corner` and `--stop-key`.
@@ -457,7 +474,7 @@ impl DeviceArguments {
                            where they are not fetched; omit the flag";
             return Err(message.to_owned());
         }
-        self.page.remote.check(self.screen_size())
+        self.page.remote.check(self.browser_size())
     }
 
     /// Whether the browser is one that telechir did not start: somebody's, or a service's.
@@ -708,11 +725,6 @@ pub(crate) fn screenshot_format(text: &str) -> Result<Format, String> {
     })
 }
 
-/// A size as the flag `--display` has it.
-pub(crate) fn size_text(size: Size) -> String {
-    format!("{}x{}", size.width, size.height)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -738,9 +750,20 @@ mod tests {
 
     #[test]
     fn a_size_is_two_numbers_within_bounds() {
-        assert_eq!(size("1280x800"), Ok(Size::new(1280, 800)));
+        assert_eq!(values::size("1280x800"), Ok(Size::new(1280, 800)));
         for wrong in ["1280", "x", "0x0", "-1x5", "9999x9999", "1280x800x2"] {
-            assert!(size(wrong).is_err(), "{wrong}");
+            assert!(values::size(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn monitors_are_sizes_from_left_to_right() {
+        let two = Monitors::parse("1280x800+1920x1080").expect("two monitors");
+        assert_eq!(two.sizes(), [Size::new(1280, 800), Size::new(1920, 1080)]);
+        assert_eq!(two.to_string(), "1280x800+1920x1080");
+        let many = ["7680x800"; 5].join("+");
+        for wrong in ["", "1280x800+", "1280x800,800x600", &many] {
+            assert!(Monitors::parse(wrong).is_err(), "{wrong}");
         }
     }
 

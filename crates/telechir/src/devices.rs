@@ -17,7 +17,7 @@ use telechir_providers::desktop_tool;
 use telechir_shell::{Bash, Docker, FileEditor, Host, Isolation, MissingFiles, Sandbox};
 use telechir_x11::{Desktop, DisplayOptions, ExistingDisplay, PrivateDisplay};
 
-use crate::args::{DeviceArguments, container};
+use crate::args::{DeviceArguments, Monitors, container};
 use crate::declared_tools::DeclaredDevices;
 use crate::env;
 use crate::error::{CliError, chain};
@@ -154,7 +154,7 @@ impl Devices {
         arguments: &DeviceArguments,
     ) -> Result<Box<dyn Computer>, DeviceError> {
         if display.is_empty() {
-            let mut display = self.private_display(arguments.screen_size(), true).await?;
+            let mut display = self.private_display(&arguments.monitors(), true).await?;
             for line in &arguments.start_app {
                 let mut args = line.split_whitespace();
                 let Some(program) = args.next() else {
@@ -194,11 +194,11 @@ impl Devices {
 
     async fn private_display(
         &self,
-        size: Size,
+        monitors: &Monitors,
         accessibility: bool,
     ) -> Result<PrivateDisplay, DeviceError> {
         let mut options = DisplayOptions::new(self.folder.path(), self.folder.identity());
-        options.size = size;
+        options.monitors = monitors.sizes().to_vec();
         options.accessibility = accessibility;
         options.workspace = Some(self.folder.workspace());
         options.missing = self.missing();
@@ -261,7 +261,7 @@ impl Devices {
             if !remote.is_ours() {
                 self.browser_display = DisplayOwner::Existing;
             }
-            let size = arguments.screen_size();
+            let size = arguments.browser_size();
             let service: Arc<dyn BrowserService> = Arc::clone(remote) as _;
             let browser = Browser::attach_service(service, size, options).await?;
             // From now on it ends with the browser.
@@ -277,18 +277,18 @@ impl Devices {
             if !page.attach.cdp_dedicated {
                 self.browser_display = DisplayOwner::Existing;
             }
-            return Browser::attach(attachment, arguments.screen_size(), options).await;
+            return Browser::attach(attachment, arguments.browser_size(), options).await;
         }
         Browser::launch(self.surface(arguments).await?, options).await
     }
 
     /// The surface that shows the browser's pages.
     async fn surface(&self, arguments: &DeviceArguments) -> Result<Surface, DeviceError> {
-        let size = arguments.screen_size();
+        let size = arguments.browser_size();
         if arguments.headless {
             return Ok(Surface::Headless(size));
         }
-        let screen = self.private_display(size, false).await?;
+        let screen = self.private_display(&Monitors::one(size), false).await?;
         let screen = screen.into_screen().await?;
         tracing::debug!(size = ?screen.size(), "the browser has its own screen");
         Ok(Surface::Window(Box::new(screen)))

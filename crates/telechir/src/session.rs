@@ -126,7 +126,7 @@ pub(crate) async fn start(
     };
     let record_remote = recording.clone().zip(run.clone());
     let record_remote = record_remote.map(|(journal, run)| RemoteRecording { journal, run });
-    let size = devices.screen_size();
+    let size = devices.browser_size();
     let remote = remote::open(&devices.page.remote, size, secrets, owner, record_remote).await?;
     let devices = Devices::start(devices, &policy, secrets, owner, remote).await?;
     let (network, trust) = (devices.network_events(), devices.content_trust());

@@ -170,8 +170,8 @@ impl SessionConfig {
     /// The configuration with the defaults that a later call may name.
     pub(crate) fn with_defaults(&self, mut config: Value) -> Value {
         if let Some(members) = config.as_object_mut() {
-            let size = crate::args::size_text(self.devices.screen_size());
-            members.entry("display").or_insert_with(|| size.into());
+            let monitors = self.devices.monitors().to_string();
+            members.entry("display").or_insert_with(|| monitors.into());
         }
         config
     }

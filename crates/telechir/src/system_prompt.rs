@@ -125,13 +125,17 @@ impl Machine<'_> {
                 "- Desktop{size}: the user's own display {display}, with the user's windows."
             ));
         }
+        let monitors = match self.devices.monitors().sizes().len() {
+            1 => String::new(),
+            several => format!(", {several} monitors side by side"),
+        };
         let start = match self.declares("open_app") {
             true => " Start programs with `open_app`.",
             false => "",
         };
         let network = reach(self.network.desktop);
         Some(format!(
-            "- Desktop{size}: a private one with a window manager; its programs run in sandboxes and \
+            "- Desktop{size}{monitors}: a private one with a window manager; its programs run in sandboxes and \
              {network}.{start}"
         ))
     }

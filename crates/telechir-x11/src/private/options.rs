@@ -10,8 +10,9 @@ use telechir_protocol::Size;
 /// Options for starting a private display.
 #[derive(Clone, Debug)]
 pub struct DisplayOptions {
-    /// The screen size in pixels.
-    pub size: Size,
+    /// The size of each monitor in pixels, from left to right; the first is the primary one. The
+    /// screen holds all of them.
+    pub monitors: Vec<Size>,
     /// The user that the server and all applications run as. Required for root, absent otherwise.
     pub identity: Option<Identity>,
     /// A folder that `identity` can access. The display creates a subfolder for the cookie and the
@@ -38,7 +39,7 @@ impl DisplayOptions {
     /// 1280 by 800 pixels, with a window manager, without accessibility.
     pub fn new(session_dir: impl Into<PathBuf>, identity: Option<Identity>) -> Self {
         Self {
-            size: Size::new(1280, 800),
+            monitors: vec![Size::new(1280, 800)],
             workspace: None,
             missing: MissingFiles::Creatable,
             network: None,
@@ -48,5 +49,12 @@ impl DisplayOptions {
             accessibility: false,
             ends_last: false,
         }
+    }
+
+    /// The size of the screen.
+    pub(super) fn size(&self) -> Size {
+        let widths = self.monitors.iter().map(|monitor| monitor.width);
+        let heights = self.monitors.iter().map(|monitor| monitor.height);
+        Size::new(widths.sum(), heights.max().unwrap_or_default())
     }
 }

@@ -33,7 +33,8 @@ pub(super) fn server_limits(options: &DisplayOptions) -> ResourceLimits {
 
 /// Writable memory that the server can reserve, in bytes.
 fn server_bytes(options: &DisplayOptions) -> u64 {
-    let pixels = u64::from(options.size.width) * u64::from(options.size.height);
+    let size = options.size();
+    let pixels = u64::from(size.width) * u64::from(size.height);
     // Four bytes each, and as much for a second buffer.
     SERVER_BYTES + pixels * 8 + MAX_CLIENT_BYTES
 }
@@ -50,7 +51,8 @@ pub(super) async fn start_server(
     let log =
         make_private_file(&log_path).map_err(|error| failed("create the server log", &error))?;
     let (ready, number_read) = pipe()?;
-    let size = format!("{}x{}x24", options.size.width, options.size.height);
+    let screen = options.size();
+    let size = format!("{}x{}x24", screen.width, screen.height);
     let server = Spawn::new("Xvfb")
         .arg(format!(":{number}"))
         .args([

@@ -34,6 +34,15 @@ impl Rect {
         ScreenRegion::clip(screen, [self.x, self.y, right, bottom])
     }
 
+    pub(crate) const fn center(self) -> (i32, i32) {
+        (self.x + self.width / 2, self.y + self.height / 2)
+    }
+
+    /// Whether a point is inside.
+    pub(crate) const fn holds(self, (x, y): (i32, i32)) -> bool {
+        x >= self.x && y >= self.y && x < self.x + self.width && y < self.y + self.height
+    }
+
     /// Whether two rectangles overlap.
     pub(crate) const fn meets(self, other: Self) -> bool {
         self.x < other.x + other.width

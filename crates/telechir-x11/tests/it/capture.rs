@@ -78,7 +78,7 @@ async fn the_screen_has_exactly_the_requested_size() {
     let folder = fixture::session_dir();
     let size = Size::new(1023, 767);
     let options = DisplayOptions {
-        size,
+        monitors: vec![size],
         window_manager: false,
         ..fixture::options(&folder)
     };
@@ -131,7 +131,7 @@ async fn a_4k_screen_is_captured_to_its_last_pixel() {
     let folder = fixture::session_dir();
     let size = Size::new(3840, 2160);
     let options = DisplayOptions {
-        size,
+        monitors: vec![size],
         window_manager: false,
         ..fixture::options(&folder)
     };

@@ -19,6 +19,7 @@ mod input_windows;
 mod launching;
 mod lifecycle;
 mod managers;
+mod monitors;
 mod network;
 mod programs;
 mod settle;

@@ -183,7 +183,7 @@ fn screenshots(
 
 async fn windowed(fixture: &BenchFixture) -> Browser {
     let mut display = DisplayOptions::new(fixture.folder(), fixture.identity);
-    display.size = SIZE;
+    display.monitors = vec![SIZE];
     let display = PrivateDisplay::start(display).await.expect("an X server");
     let screen = display.into_screen().await.expect("a screen");
     let options = Options {

@@ -28,7 +28,7 @@ enum Background {
 /// A terminal and an editor on a settled private desktop.
 fn furnished(fixture: &BenchFixture, size: Size, background: Background) -> (Desktop, Environment) {
     let mut options = DisplayOptions::new(fixture.folder(), fixture.identity);
-    options.size = size;
+    options.monitors = vec![size];
     // The settings of sessions.
     options.accessibility = true;
     fixture.runtime.block_on(async {

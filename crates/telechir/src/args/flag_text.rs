@@ -51,6 +51,7 @@ of_display! {
     telechir_egress::Upstream => parsed;
     telechir_browser::ProfileId => parsed;
     telechir_protocol::Chord => super::chord;
+    super::Monitors => super::Monitors::parse;
     super::ScreenshotWidth => super::screenshot_width;
 }
 
@@ -84,16 +85,6 @@ impl FlagText for telechir_runtime::Format {
 
     fn of_text(text: &str) -> Result<Self, String> {
         super::screenshot_format(text)
-    }
-}
-
-impl FlagText for telechir_protocol::Size {
-    fn to_text(&self) -> String {
-        super::size_text(*self)
-    }
-
-    fn of_text(text: &str) -> Result<Self, String> {
-        super::size(text)
     }
 }
 

@@ -18,7 +18,6 @@ use rustix::fs::{Mode, OFlags};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::Value;
 use telechir_host::{SessionPaths, launch};
-use telechir_protocol::Size;
 use telechir_server::http::{
     HttpSettings, Listener, McpEndpoint, OpenSessionLimits, RecordingStore, ServerTls,
     SessionLauncher, SessionOptions, Shutdown, ViewTickets, serve as serve_http,
@@ -29,7 +28,9 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 
 use super::tokens::token_file;
-use crate::args::{DeviceArguments, ListenAddress, ServeArguments, ServeCommand, ServeFlags};
+use crate::args::{
+    DeviceArguments, ListenAddress, Monitors, ServeArguments, ServeCommand, ServeFlags,
+};
 use crate::error::CliError;
 use crate::log::print_note;
 use crate::recording_folder::ServedRecordings;
@@ -243,15 +244,15 @@ impl SessionLauncher for Launcher {
     }
 
     fn check(&self, options: &SessionOptions) -> Result<(), String> {
-        display_size(options).map(drop)
+        monitors(options).map(drop)
     }
 
     async fn launch(&self, paths: &SessionPaths, options: SessionOptions) -> Result<(), String> {
         let id = paths.name.to_string();
         let mut flags = self.flags.clone();
         flags.retain_devices(&options.devices);
-        if let Some(size) = display_size(&options)? {
-            flags.set("display", crate::args::size_text(size).into());
+        if let Some(monitors) = monitors(&options)? {
+            flags.set("display", monitors.to_string().into());
         }
         if let Some(seconds) = options.idle_seconds {
             flags.set("idle_timeout", seconds.into());
@@ -272,9 +273,11 @@ impl SessionLauncher for Launcher {
     }
 }
 
-fn display_size(options: &SessionOptions) -> Result<Option<Size>, String> {
-    let size = options.display.as_deref().map(crate::args::size);
-    size.transpose().map_err(|why| format!("`display`: {why}"))
+fn monitors(options: &SessionOptions) -> Result<Option<Monitors>, String> {
+    let monitors = options.display.as_deref().map(Monitors::parse);
+    monitors
+        .transpose()
+        .map_err(|why| format!("`display`: {why}"))
 }
 
 pub(crate) async fn listen(

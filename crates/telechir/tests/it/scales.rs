@@ -35,7 +35,7 @@ async fn fixture(screen: Size, monitors: &[(&str, [u16; 4])], shown: Option<&str
     std::fs::set_permissions(folder.path(), everyone).expect("permissions");
     let identity = is_root().then(|| Identity::unprivileged(3_870)).flatten();
     let mut options = DisplayOptions::new(folder.path(), identity);
-    options.size = screen;
+    options.monitors = vec![screen];
     // A window manager would keep the witness on one monitor.
     options.window_manager = monitors.is_empty();
     let display = PrivateDisplay::start(options).await.expect("a display");
