@@ -9,7 +9,8 @@
 #    Kills runs of a model likewise and resumes them. RESUME_POINTS: number of them [default: 20].
 #    KILL_POINTS: number of points [default: 100]. KILL_SEED: seed of the points [default: random].
 # 3. Settling: compares screenshots of real applications with the screen two seconds later
-#    (scripts/settling.sh). Then drags in real programs (scripts/drag-and-drop.sh).
+#    (scripts/settling.sh). Then drags in real programs (scripts/drag-and-drop.sh), and tasks
+#    (scripts/tasks.sh). RUNS: repetitions of each task [default: 10].
 # 4. Browser cycles: opens and closes browsers and contexts, and checks that nothing is left.
 #    BROWSER_CYCLES: repetitions [default: 100].
 # 5. Payload limits: payloads of 100 MB in every dialect (scripts/payload-limits.sh).
@@ -38,6 +39,8 @@ cargo test --quiet --package telechir --test it -- --test-threads=1 --nocapture 
 scripts/settling.sh
 
 scripts/drag-and-drop.sh
+
+scripts/tasks.sh
 
 TELECHIR_CYCLES=${BROWSER_CYCLES:-100} cargo test --quiet --package telechir-browser --test it -- \
   cycles:: --nocapture --test-threads=1

@@ -41,6 +41,7 @@ mod serve;
 mod session_clients;
 mod session_events;
 mod sessions;
+mod tasks;
 mod telechir;
 mod terminal;
 mod translate;
