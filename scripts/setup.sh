@@ -44,6 +44,7 @@ if [ "${APPLICATIONS:-}" = 1 ]; then
     "gnumeric:/usr/bin/gnumeric:a spreadsheet"
     "xarchiver:/usr/bin/xarchiver:an archive manager"
     "gedit:/usr/bin/gedit:an editor"
+    "drawing:/usr/bin/drawing:a drawing program"
   )
 fi
 

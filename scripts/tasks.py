@@ -11,6 +11,7 @@ benchmarks/tasks.md. Exit code 1 if a task was not done.
 
 import csv
 import io
+import json
 import os
 import re
 import shutil
@@ -156,6 +157,31 @@ def png_size(data):
     return struct.unpack(">II", data[16:24]) if data[:8] == b"\x89PNG\r\n\x1a\n" else None
 
 
+def png_colors(data):
+    """The colors of an 8-bit PNG with one of the plain filters; empty if it is none."""
+    if png_size(data) is None:
+        return set()
+    width, _ = png_size(data)
+    body, at = b"", 8
+    while at < len(data):
+        (length,) = struct.unpack(">I", data[at : at + 4])
+        if data[at + 4 : at + 8] == b"IDAT":
+            body += data[at + 8 : at + 8 + length]
+        at += length + 12
+    size = {0: 1, 2: 3, 4: 2, 6: 4}[data[25]]
+    raw, colors, above = zlib.decompress(body), set(), bytearray(width * size)
+    for start in range(0, len(raw), width * size + 1):
+        kind, row = raw[start], bytearray(raw[start + 1 : start + 1 + width * size])
+        for x, value in enumerate(row):
+            a = row[x - size] if x >= size else 0
+            b, c = above[x], above[x - size] if x >= size else 0
+            near = min((abs(b - c), 0, a), (abs(a - c), 1, b), (abs(a + b - 2 * c), 2, c))[2]
+            row[x] = (value + (0, a, b, (a + b) // 2, near)[kind]) & 255
+        colors |= {bytes(row[x : x + size]) for x in range(0, len(row), size)}
+        above = row
+    return colors
+
+
 def replace(space):
     space.write("letter.txt", "Dear Mr Smith,\n\nMrs Smith wrote to us.\n\nSmith & Sons\n")
     yield start("mousepad", "Mousepad")
@@ -269,6 +295,28 @@ def table(space):
     wait("rows", lambda: list(csv.reader(space.read("prices.csv").decode().split())) == rows)
 
 
+def drawing(space):
+    yield start("drawing", "Drawing")
+    window("class \"Drawing\", dialog")
+    do("click", element("No", "button"))
+    listed = do("window")
+    corners = re.search(r'class "Drawing", \[(\d+), (\d+), (\d+), (\d+)\]', listed)
+    left, top, right, bottom = (int(number) for number in corners.groups())
+
+    def point(across, down):
+        """A point of the canvas, which is no element, by the window that telechir listed."""
+        across, down = left + (right - left) * across, top + (bottom - top) * down
+        return f"{across:.0f},{down:.0f}"
+
+    do("drag", point(0.4, 0.4), point(0.7, 0.6))
+    do("drag", point(0.7, 0.4), point(0.4, 0.6))
+    do("key", "ctrl+s")
+    do("type", element("Name", "textbox"), "lines.png", "--clear")
+    do("click", element("Save", "button"))
+    window("lines.png")
+    wait("picture", lambda: len(png_colors(space.read("lines.png"))) > 1)
+
+
 def archive(space):
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as tar:
@@ -310,7 +358,17 @@ def drag(space):
     space.write("moved.txt", "m")
     yield start("thunar", "Thunar")
     do("key", "ctrl+2")
-    do("drag", element("moved.txt", "cell"), element("target", "cell"))
+    element("target", "cell")
+    do("key", "ctrl+n")
+    window("w2 ")
+    do("double-click", element("target", "cell"))
+    listed = window("target - Thunar") and do("window")
+    corners = dict(re.findall(r'(w\d) .*?\[(.*?)\]', listed))
+    _, top, _, bottom = (int(number) for number in corners["w1"].split(", "))
+    edge = int(corners["w2"].split(", ")[2])
+    region = [edge, top, edge + 600, bottom]
+    do("action", json.dumps({"action": "place_window", "window": "w1", "region": region}))
+    do("drag", element("moved.txt", "cell"), element("Details view", "directorypane"))
     wait("moved file", lambda: space.names("target") == ["moved.txt"])
     if "moved.txt" in space.names():
         raise NotDone("the file is in both folders")
@@ -354,6 +412,7 @@ TASKS = {
     "history": history,
     "settings": settings,
     "rename": rename,
+    "drawing": drawing,
     "table": table,
     "archive": archive,
     "context-menu": context_menu,
