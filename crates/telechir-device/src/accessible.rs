@@ -168,11 +168,18 @@ impl<C: Computer + WindowSystem, A: Accessibility> WithAccessibility<C, A> {
         target: &ScreenTarget,
         menus: ClosedMenus,
     ) -> Result<ScreenPoint, DeviceError> {
-        let id = match self.found(target).await? {
-            Found::Point(point) => return Ok(point),
-            Found::Element(id) => id,
-        };
-        match self.place_of(&id, menus).await? {
+        match self.found(target).await? {
+            Found::Point(point) => Ok(point),
+            Found::Element(id) => self.pixel_of_ref(&id, menus).await,
+        }
+    }
+
+    async fn pixel_of_ref(
+        &mut self,
+        id: &str,
+        menus: ClosedMenus,
+    ) -> Result<ScreenPoint, DeviceError> {
+        match self.place_of(id, menus).await? {
             ElementPlace::At(point) => Ok(point),
             ElementPlace::OutOfReach(message) => Err(refused(message)),
         }
@@ -261,13 +268,43 @@ impl<C: Computer + WindowSystem, A: Accessibility> WithAccessibility<C, A> {
         }
     }
 
+    /// Refuses an element that another window covers at this point.
+    async fn check_in_front(&mut self, id: &str, at: ScreenPoint) -> Result<(), DeviceError> {
+        let located = self.element(id).await?;
+        let windows = self.computer.windows().await?;
+        let own = owner(&windows, &located.window).filter(|own| own.bounds.contains(at));
+        match (front_at(&windows, at), own) {
+            (Some(front), Some(own)) if front.id != own.id => Err(refused(format!(
+                "The {} is covered by the window {:?} of the other element; place the windows \
+                 beside each other first.",
+                located.element.line(),
+                front.title
+            ))),
+            _ => Ok(()),
+        }
+    }
+
     /// The same action with points instead of elements.
     async fn in_pixels(&mut self, action: &ScreenAction) -> Result<ScreenAction, DeviceError> {
         let targets = action.targets();
         let menus = ClosedMenus::before(action);
         let mut pixels = Vec::with_capacity(targets.len());
+        let mut of_elements = Vec::new();
         for target in targets {
-            pixels.push(ScreenTarget::Point(self.pixel_of(&target, menus).await?));
+            let point = match self.found(&target).await? {
+                Found::Point(point) => point,
+                Found::Element(id) => {
+                    let point = self.pixel_of_ref(&id, menus).await?;
+                    of_elements.push((id, point));
+                    point
+                }
+            };
+            pixels.push(ScreenTarget::Point(point));
+        }
+        // The window of a later element may have come to the front, over an earlier one.
+        of_elements.pop();
+        for (id, point) in of_elements {
+            self.check_in_front(&id, point).await?;
         }
         let mut pixels = pixels.into_iter();
         action
@@ -443,6 +480,7 @@ enum ClosedMenus {
 
 impl ClosedMenus {
     /// Only an action that presses something may press something else before.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "no other action does")]
     const fn before<P, R>(action: &Action<P, R>) -> Self {
         match action {
             Action::Click { .. } | Action::MouseDown { .. } | Action::Type { .. } => Self::Open,

@@ -6,7 +6,7 @@ use telechir_device::{
     Computer as _, Detail, DeviceError, Effect, Element, ElementMarks as _, ElementState,
     ElementTree, Labels, MarkKind, Outline, ScreenAction, Viewport, WindowSystem as _, draw,
 };
-use telechir_protocol::{Action, Button, ClickCount, NamedElement, Target};
+use telechir_protocol::{Action, Button, ClickCount, NamedElement, Point, Region, Space, Target};
 use telechir_testkit::assert_eventually;
 use telechir_testkit::gate::{Component, require};
 
@@ -166,6 +166,46 @@ async fn a_file_dialog_shows_the_places_and_the_files_of_the_workspace() {
             values.into_iter().any(|value| value == "Dear Ada,")
         })
         .await;
+    fixture.close().await;
+}
+
+#[tokio::test]
+async fn a_drag_from_under_the_window_of_its_end_is_refused() {
+    let mut fixture = DesktopFixture::with("mousepad", &[]).await;
+    let text = fixture.element(&named("textbox", "")).await;
+    fixture.launch("gnome-calculator", &[]).await;
+    fixture.element(&named("button", "7")).await;
+    let at = |x, y| Point {
+        x,
+        y,
+        space: Space::Screen,
+    };
+    for window in ["Mousepad", "Calculator"] {
+        let place = Action::PlaceWindow {
+            window: Some(window.to_owned()),
+            region: Region {
+                from: at(300.0, 50.0),
+                to: at(900.0, 750.0),
+            },
+        };
+        fixture.perform(place).await.unwrap();
+    }
+    let text = Target::Ref {
+        id: text.id,
+        frame: None,
+    };
+    let drag = Action::Drag {
+        path: vec![text, by_name("button", "7")],
+        button: Button::Left,
+        modifiers: Vec::new(),
+        duration: None,
+    };
+    match fixture.perform(drag).await {
+        Err(DeviceError::Refused { message }) => {
+            assert!(message.contains("beside each other"), "{message}");
+        }
+        other => panic!("{other:?}"),
+    }
     fixture.close().await;
 }
 
