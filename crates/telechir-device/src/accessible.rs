@@ -179,9 +179,9 @@ impl<C: Computer + WindowSystem, A: Accessibility> WithAccessibility<C, A> {
         id: &str,
         menus: ClosedMenus,
     ) -> Result<ScreenPoint, DeviceError> {
-        match self.place_of(id, menus).await? {
-            ElementPlace::At(point) => Ok(point),
-            ElementPlace::OutOfReach(message) => Err(refused(message)),
+        match self.point_of(id, menus).await? {
+            ElementPoint::At(point) => Ok(point),
+            ElementPoint::OutOfReach(message) => Err(refused(message)),
         }
     }
 
@@ -195,11 +195,11 @@ impl<C: Computer + WindowSystem, A: Accessibility> WithAccessibility<C, A> {
     }
 
     /// Where an element can be pointed at, after it was scrolled into view and its window raised.
-    async fn place_of(
+    async fn point_of(
         &mut self,
         id: &str,
         menus: ClosedMenus,
-    ) -> Result<ElementPlace, DeviceError> {
+    ) -> Result<ElementPoint, DeviceError> {
         let mut located = match menus {
             ClosedMenus::Open => self.in_open_menu(id).await?,
             ClosedMenus::Leave => self.element(id).await?,
@@ -207,7 +207,7 @@ impl<C: Computer + WindowSystem, A: Accessibility> WithAccessibility<C, A> {
         if !located.element.is_shown() {
             let is_in_closed_menu = located.element.is_menu_entry();
             if is_in_closed_menu && menus == ClosedMenus::Leave {
-                return Ok(ElementPlace::OutOfReach(format!(
+                return Ok(ElementPoint::OutOfReach(format!(
                     "The {} is in a closed menu; click the menu first.",
                     located.element.line()
                 )));
@@ -218,14 +218,14 @@ impl<C: Computer + WindowSystem, A: Accessibility> WithAccessibility<C, A> {
         let element = &located.element;
         let size = self.computer.size();
         let Some(point) = element.bounds.and_then(|bounds| bounds.centre_on(size)) else {
-            return Ok(ElementPlace::OutOfReach(format!(
+            return Ok(ElementPoint::OutOfReach(format!(
                 "The {} is not on the screen; open its container first, or invoke its own \
                  action.",
                 element.line()
             )));
         };
         self.uncover(&located, point).await?;
-        Ok(ElementPlace::At(point))
+        Ok(ElementPoint::At(point))
     }
 
     /// Ensures that the frontmost window at this point is the element's.
@@ -427,9 +427,9 @@ impl<C: Computer + WindowSystem, A: Accessibility> WithAccessibility<C, A> {
             Found::Point(point) => return self.click(point).await,
             Found::Element(id) => id,
         };
-        let why = match self.place_of(&id, ClosedMenus::Open).await? {
-            ElementPlace::At(point) => return self.click(point).await,
-            ElementPlace::OutOfReach(why) => why,
+        let why = match self.point_of(&id, ClosedMenus::Open).await? {
+            ElementPoint::At(point) => return self.click(point).await,
+            ElementPoint::OutOfReach(why) => why,
         };
         match self.applications.invoke(&id, None).await {
             Ok(done) => Ok(press::by_own_action(done, "it is not on the screen")),
@@ -464,7 +464,7 @@ enum Found {
 }
 
 /// Where an element can be pointed at.
-enum ElementPlace {
+enum ElementPoint {
     At(ScreenPoint),
     /// Nowhere; the sentence says why and what helps.
     OutOfReach(String),

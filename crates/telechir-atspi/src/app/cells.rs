@@ -35,7 +35,7 @@ pub(super) async fn read(
         if let (Some(view), true) = (node.bounds, is_lazy) {
             let (cells, unread) = visible_cells(bus, node, view).await?;
             left_off += unread;
-            place(nodes, at, cells);
+            insert(nodes, at, cells);
         }
         at += 1;
     }
@@ -44,7 +44,7 @@ pub(super) async fn read(
 
 /// Puts the cells of the table at an index behind its headers. They replace the cells that are there
 /// already: GTK lists the few of which it has told somebody.
-fn place(nodes: &mut Vec<AccessibleNode>, table: usize, cells: Vec<AccessibleNode>) {
+fn insert(nodes: &mut Vec<AccessibleNode>, table: usize, cells: Vec<AccessibleNode>) {
     if cells.is_empty() {
         return;
     }
@@ -52,15 +52,15 @@ fn place(nodes: &mut Vec<AccessibleNode>, table: usize, cells: Vec<AccessibleNod
     let below = nodes[start..].iter().take_while(|node| node.depth > depth);
     let end = start + below.count();
     let mut is_header = false;
-    let mut kept: Vec<AccessibleNode> = nodes.drain(start..end).collect();
-    kept.retain(|node| {
+    let mut retained: Vec<AccessibleNode> = nodes.drain(start..end).collect();
+    retained.retain(|node| {
         if node.depth == depth + 1 {
             let role = role::name(node.role);
             is_header = matches!(&*role, "columnheader" | "rowheader");
         }
         is_header
     });
-    nodes.splice(start..start, kept.into_iter().chain(cells));
+    nodes.splice(start..start, retained.into_iter().chain(cells));
 }
 
 /// The object of a cell; `None` if the table has no such cell.

@@ -138,7 +138,7 @@ async fn menus_and_dialogs_are_operated_by_name() {
 }
 
 #[tokio::test]
-async fn a_file_dialog_shows_the_places_and_the_files_of_the_workspace() {
+async fn a_file_dialog_shows_its_sidebar_and_the_files_of_the_workspace() {
     let mut fixture = DesktopFixture::new().await;
     for (name, text) in [("letter.txt", "Dear Ada,"), ("list.txt", "milk")] {
         fs::write(fixture.workspace.join(name), text).unwrap();
@@ -181,14 +181,14 @@ async fn a_drag_from_under_the_window_of_its_end_is_refused() {
         space: Space::Screen,
     };
     for window in ["Mousepad", "Calculator"] {
-        let place = Action::PlaceWindow {
+        let move_window = Action::PlaceWindow {
             window: Some(window.to_owned()),
             region: Region {
                 from: at(300.0, 50.0),
                 to: at(900.0, 750.0),
             },
         };
-        fixture.perform(place).await.unwrap();
+        fixture.perform(move_window).await.unwrap();
     }
     let text = Target::Ref {
         id: text.id,

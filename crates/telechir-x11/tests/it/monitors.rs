@@ -33,11 +33,11 @@ async fn windows_are_on_one_of_several_monitors() {
     assert_eq!(part.region.size(), Size::new(640, 480));
     launch(&mut desktop, "xterm", &["-T", "terminal"], 1).await;
     let terminal = Some("terminal".to_owned());
-    let place = Action::PlaceWindow {
+    let move_window = Action::PlaceWindow {
         window: terminal.clone(),
         region: region(900, 50, 1300, 350),
     };
-    perform_on(&mut desktop, place).await.unwrap();
+    perform_on(&mut desktop, move_window).await.unwrap();
     let listed = report_of(&mut desktop, Action::ListWindows).await;
     assert!(listed.ends_with(", on monitor-2"), "{listed}");
     // The window manager fills one monitor, not the screen.
