@@ -34,6 +34,10 @@ const LAYERS: &[Layer] = &[
         ours: &["telechir-protocol"],
     },
     Layer {
+        name: "telechir-gateway",
+        ours: &["telechir-protocol"],
+    },
+    Layer {
         name: "telechir-image",
         ours: &["telechir-protocol", "telechir-device"],
     },
@@ -85,6 +89,7 @@ const LAYERS: &[Layer] = &[
     Layer {
         name: "telechir-host",
         ours: &[
+            "telechir-gateway",
             "telechir-protocol",
             "telechir-policy",
             "telechir-process",

@@ -7,9 +7,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::json;
 use telechir_device::{
-    ActionReport, Computer, DeviceError, ElementMarks, Frame, Mark, PageContext, PageContextSource,
-    PartLocation, Screen, ScreenAction, ScreenRegion, ScreenTarget, ScreenViewer, Settle, Settled,
-    Viewport,
+    ActionReport, Computer, DeviceError, DevtoolsSource, ElementMarks, Frame, Mark, PageContext,
+    PageContextSource, PartLocation, Screen, ScreenAction, ScreenRegion, ScreenTarget,
+    ScreenViewer, Settle, Settled, Viewport,
 };
 use telechir_protocol::{ActionKind, Size, UnsettledReason};
 use tokio::time::{Instant, timeout};
@@ -18,6 +18,7 @@ use crate::capture;
 use crate::cdp_session::PROBE_TIMEOUT;
 use crate::client::CdpClient;
 use crate::context::Context;
+use crate::devtools::ChannelSource;
 use crate::emulation::InitialSettings;
 use crate::error::refused;
 use crate::event_router::EventRouter;
@@ -321,6 +322,10 @@ impl Computer for Browser {
                 Arc::clone(&self.router),
             ))),
         }
+    }
+
+    fn devtools(&self) -> Option<Box<dyn DevtoolsSource>> {
+        Some(Box::new(ChannelSource::of(self)))
     }
 
     fn page(&mut self) -> Option<&mut dyn PageContextSource> {

@@ -161,6 +161,26 @@ impl CdpClient {
         method: &'static str,
         params: Value,
     ) -> Result<PendingReply, CdpError> {
+        self.send_as(method, session, method, params)
+    }
+
+    /// Sends a command of another program, whose reply may take any time.
+    pub(crate) fn forward(
+        &self,
+        session: Option<&str>,
+        method: &str,
+        params: Value,
+    ) -> Result<PendingReply, CdpError> {
+        self.send_as("a command of another program", session, method, params)
+    }
+
+    fn send_as(
+        &self,
+        name: &'static str,
+        session: Option<&str>,
+        method: &str,
+        params: Value,
+    ) -> Result<PendingReply, CdpError> {
         let id = self.0.next_id.fetch_add(1, Ordering::Relaxed);
         let (sender, answer) = oneshot::channel();
         let pending = PendingCommand {
@@ -170,7 +190,7 @@ impl CdpClient {
         lock(&self.0.pending).insert(id, pending);
         let answer = PendingReply {
             id,
-            method,
+            method: name,
             answer,
             shared: Arc::downgrade(&self.0),
         };
@@ -279,6 +299,17 @@ impl PendingReply {
                 reason: "it was closed".to_owned(),
             }),
             Err(_) => Err(CdpError::Timeout { method, limit }),
+        }
+    }
+
+    /// Waits for the reply to a command of another program: its result, or the browser's own words.
+    pub(crate) async fn forwarded(mut self) -> Result<Value, String> {
+        match (&mut self.answer).await {
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(CommandFailure::Refused(message))) => Err(message),
+            Ok(Err(CommandFailure::PageGone(gone))) => Err(format!("the page is gone: {gone}")),
+            Ok(Err(CommandFailure::Lost(reason))) => Err(format!("the browser is gone: {reason}")),
+            Err(_) => Err("the browser is gone: it was closed".to_owned()),
         }
     }
 }

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, Weak};
 
 use serde_json::{Value, json};
+use telechir_device::DevtoolsEvent;
 use tokio::sync::mpsc;
 
 use crate::client::{CdpClient, CdpEvent, lock};
@@ -11,6 +12,9 @@ use crate::tab_registry::TabRegistry;
 
 /// Chromium sends two frames at most that were not acknowledged.
 const MAX_UNREAD_FRAMES: usize = 8;
+
+/// Events of a channel that its program has not read yet; with more the channel ends.
+const MAX_UNREAD_EVENTS: usize = 16_384;
 
 /// The tab registries of one Chromium's browser contexts.
 #[derive(Debug)]
@@ -38,12 +42,44 @@ struct RouterState {
     attaching_casts: HashMap<String, mpsc::Sender<Value>>,
     /// The receivers of screencasts, by their sessions, which belong to no registry.
     casts: HashMap<String, mpsc::Sender<Value>>,
+    /// The channels of other programs, by the sessions whose events they get.
+    channels: HashMap<String, ChannelRoute>,
     /// In a context of somebody else, the CDP target ids of the only tabs that are attached; they
     /// and the tabs that they open.
     shared_tabs: Option<HashSet<String>>,
 }
 
+/// Where the events of one session of another program go.
+#[derive(Clone, Debug)]
+struct ChannelRoute {
+    /// The session of the channel itself.
+    root: String,
+    events: mpsc::Sender<DevtoolsEvent>,
+}
+
 impl EventRouter {
+    /// Sends the events of this session, and of those that it attaches, to the receiver alone.
+    pub(crate) fn open_channel(&self, root: &str) -> mpsc::Receiver<DevtoolsEvent> {
+        let (events, receiver) = mpsc::channel(MAX_UNREAD_EVENTS);
+        let route = ChannelRoute {
+            root: root.to_owned(),
+            events,
+        };
+        lock(&self.state).channels.insert(root.to_owned(), route);
+        receiver
+    }
+
+    /// Ends a channel.
+    pub(crate) fn close_channel(&self, root: &str) {
+        let mut state = lock(&self.state);
+        state.channels.retain(|_, route| route.root != root);
+    }
+
+    /// Whether tabs of others are in the same browser context.
+    pub(crate) fn shares_context(&self) -> bool {
+        lock(&self.state).shared_tabs.is_some()
+    }
+
     /// A router without registries.
     pub(crate) fn new(source: TabSource) -> Self {
         Self {
@@ -130,7 +166,7 @@ impl EventRouter {
 
     fn recipients(&self, event: &CdpEvent) -> Vec<Arc<TabRegistry>> {
         let mut state = lock(&self.state);
-        if state.is_of_cast(event) {
+        if state.is_of_channel(event) || state.is_of_cast(event) {
             return Vec::new();
         }
         let session_id =
@@ -170,6 +206,39 @@ fn attach(client: &CdpClient, target: &Value) {
 }
 
 impl RouterState {
+    /// Whether an event belongs to another program; passes it on.
+    fn is_of_channel(&mut self, event: &CdpEvent) -> bool {
+        let id = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let Some(session) = &event.session else {
+            // The attachment of a channel to the browser itself.
+            return event.method == "Target.attachedToTarget"
+                && event.params["targetInfo"]["type"] == "browser";
+        };
+        let Some(route) = self.channels.get(session).cloned() else {
+            return false;
+        };
+        match event.method.as_str() {
+            "Target.attachedToTarget" => {
+                let attached = id(&event.params["sessionId"]);
+                self.channels.insert(attached, route.clone());
+            }
+            "Target.detachedFromTarget" => {
+                self.channels.remove(&id(&event.params["sessionId"]));
+            }
+            _ => {}
+        }
+        let sent = route.events.try_send(DevtoolsEvent {
+            session: Some(session.clone()).filter(|session| *session != route.root),
+            method: event.method.clone(),
+            params: event.params.clone(),
+        });
+        if sent.is_err() {
+            // Nobody reads: without its route the receiver ends.
+            self.channels.retain(|_, other| other.root != route.root);
+        }
+        true
+    }
+
     /// Whether an event belongs to a screencast for people; passes a frame on.
     fn is_of_cast(&mut self, event: &CdpEvent) -> bool {
         let id = |value: &Value| value.as_str().unwrap_or_default().to_owned();

@@ -28,6 +28,7 @@ mod capture;
 mod cdp_session;
 mod client;
 mod context;
+mod devtools;
 mod drag_and_drop;
 mod emulation;
 mod endpoint;

@@ -15,10 +15,10 @@ use telechir_protocol::{Action, ActionKind, Button, ClickCount, Size};
 
 use crate::elements::{Element, ElementTree, Filter, Outline, search};
 use crate::{
-    Accessibility, ActionReport, Computer, Detail, DeviceError, Effect, ElementMarks, Frame,
-    InputWindows, LocatedElement, Mark, PageContextSource, PartLocation, ScreenAction, ScreenPart,
-    ScreenPoint, ScreenRegion, ScreenTarget, ScreenViewer, Settle, Settled, StopSignal,
-    TextRecognizer, Viewport, Window, WindowSystem,
+    Accessibility, ActionReport, Computer, Detail, DeviceError, DevtoolsSource, Effect,
+    ElementMarks, Frame, InputWindows, LocatedElement, Mark, PageContextSource, PartLocation,
+    ScreenAction, ScreenPart, ScreenPoint, ScreenRegion, ScreenTarget, ScreenViewer, Settle,
+    Settled, StopSignal, TextRecognizer, Viewport, Window, WindowSystem,
 };
 
 /// Maximum number of search results.
@@ -608,6 +608,10 @@ impl<C: Computer + WindowSystem, A: Accessibility> Computer for WithAccessibilit
 
     fn viewer(&self) -> Option<Box<dyn ScreenViewer>> {
         self.computer.viewer()
+    }
+
+    fn devtools(&self) -> Option<Box<dyn DevtoolsSource>> {
+        self.computer.devtools()
     }
 
     fn page(&mut self) -> Option<&mut dyn PageContextSource> {

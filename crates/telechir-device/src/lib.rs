@@ -16,6 +16,7 @@
 mod accessibility;
 mod accessible;
 mod computer;
+mod devtools;
 mod editor;
 mod element_marks;
 mod elements;
@@ -36,6 +37,9 @@ mod window_system;
 pub use accessibility::{Accessibility, Detail, LocatedElement};
 pub use accessible::WithAccessibility;
 pub use computer::{ActionReport, Computer, Effect};
+pub use devtools::{
+    DevtoolsChannel, DevtoolsCommands, DevtoolsEvent, DevtoolsEvents, DevtoolsReply, DevtoolsSource,
+};
 pub use editor::{Edited, Editor};
 pub use element_marks::ElementMarks;
 pub use elements::{

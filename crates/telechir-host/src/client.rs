@@ -27,6 +27,10 @@ const REPLY_TIMEOUT: Duration = Duration::from_secs(10);
 /// Timeout for stopping all devices, one after the other.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(200);
 
+/// Names a program's connection to the browser of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DevtoolsId(u64);
+
 /// A connection to a session host that passed the version check. Any number of requests can be
 /// under way at once. Dropping it cancels its calls, unless they wait for an approval or run on.
 #[derive(Debug)]
@@ -298,6 +302,48 @@ impl HostClient {
             return Err(exchange.unexpected());
         };
         Ok(tail)
+    }
+
+    /// Opens the browser's DevTools protocol for a program, if the policy permits it. It ends with this
+    /// client.
+    ///
+    /// # Errors
+    /// With the reason, if the session has no such browser or the policy does not permit it.
+    pub async fn open_devtools(&self) -> Result<DevtoolsId, HostError> {
+        let mut exchange = self.request(HostRequest::OpenDevtools).await?;
+        // A person may be asked, so this can take any time.
+        let reply = exchange.next("nothing is known about the request").await?;
+        let HostReply::DevtoolsOpened { id } = reply else {
+            return Err(exchange.unexpected());
+        };
+        Ok(DevtoolsId(id))
+    }
+
+    /// Passes on a message of a program. Waits while the policy judges an earlier one.
+    ///
+    /// # Errors
+    /// When the program's connection has ended.
+    pub async fn send_devtools(&self, id: DevtoolsId, text: String) -> Result<(), HostError> {
+        let request = HostRequest::SendDevtools { id: id.0, text };
+        let mut exchange = self.request(request).await?;
+        match exchange.next("nothing is known about the message").await? {
+            HostReply::Done => Ok(()),
+            _ => Err(exchange.unexpected()),
+        }
+    }
+
+    /// Waits for messages for a program; none once its connection has ended.
+    ///
+    /// # Errors
+    /// When the session host is gone.
+    pub async fn receive_devtools(&self, id: DevtoolsId) -> Result<Vec<String>, HostError> {
+        let request = HostRequest::ReceiveDevtools { id: id.0 };
+        let mut exchange = self.request(request).await?;
+        let reply = exchange.next("the connection has ended").await?;
+        let HostReply::DevtoolsMessages { messages } = reply else {
+            return Err(exchange.unexpected());
+        };
+        Ok(messages)
     }
 
     /// Makes the session read its policy again, and returns the digest of the new one.

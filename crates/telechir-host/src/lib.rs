@@ -24,7 +24,7 @@ mod server;
 pub mod tokens;
 mod user_file;
 
-pub use client::{ClosedSession, HostClient};
+pub use client::{ClosedSession, DevtoolsId, HostClient};
 pub use error::{HostError, HostErrorKind, error_chain};
 pub use event_stream::EventStream;
 pub use launch::{HostProgram, launch};

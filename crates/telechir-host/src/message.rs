@@ -161,6 +161,13 @@ pub(crate) enum HostRequest {
     /// Wait until the output of the running command differs from the version that the client has, a few
     /// seconds at most; without a version send it at once.
     WatchOutput { since: Option<u64> },
+    /// Open the browser's DevTools protocol for a program, if the policy permits it. It ends with this
+    /// connection.
+    OpenDevtools,
+    /// A message of the program whose connection was opened by the request with this number.
+    SendDevtools { id: u64, text: String },
+    /// Wait for messages for the program; none once its connection has ended.
+    ReceiveDevtools { id: u64 },
     /// Read the policy again; an invalid one changes nothing.
     ReloadPolicy,
     /// Close the session after this time without a call at the earliest.
@@ -210,6 +217,10 @@ pub(crate) enum HostReply {
     ScreenChanged(ScreenUpdate),
     /// The operator has control.
     ControlTaken { id: ControlId },
+    /// The connection of a program is open.
+    DevtoolsOpened { id: u64 },
+    /// The next messages for a program, in order; none once its connection has ended.
+    DevtoolsMessages { messages: Vec<String> },
     /// The session has this policy now.
     Reloaded { policy: Digest },
     /// The open questions.

@@ -157,6 +157,8 @@ impl RunningCall {
             | HostReply::Failed { .. }
             | HostReply::RecordedCall(_)
             | HostReply::OutputChanged(_)
+            | HostReply::DevtoolsOpened { .. }
+            | HostReply::DevtoolsMessages { .. }
             | HostReply::Closed { .. } => Err(self.exchange.unexpected()),
         }
     }

@@ -5,6 +5,7 @@ mod call_questions;
 mod calls;
 mod connections;
 mod control;
+mod devtools;
 mod ended_turns;
 mod events;
 mod person;
@@ -30,6 +31,7 @@ use calls::{Call, CallEnd, CallTable};
 use connections::{Closer, Connections, Shared};
 pub use control::PolicySource;
 use control::{ControlSlot, SessionControl};
+use devtools::{DevtoolsConnections, DevtoolsRequest};
 use person::{PersonControl, PersonRequest};
 pub use person_turns::PersonTurns;
 pub use status::HostSettings;
@@ -139,8 +141,10 @@ pub async fn serve<S: SessionStarter>(
         settings.standing.clone(),
     );
     let (person, person_requests) = PersonControl::new();
+    let (devtools, devtools_requests) = DevtoolsConnections::new();
     let shared = Arc::new(Shared {
         person: Arc::new(person),
+        devtools: Arc::new(devtools),
         status: SessionStatus::new(paths.name.to_string(), settings),
         approver: HostApprover::new(Arc::clone(&calls), queue),
         calls,
@@ -164,6 +168,7 @@ pub async fn serve<S: SessionStarter>(
     let host = SessionHost {
         shared,
         person_requests,
+        devtools_requests,
         ends: Ends {
             signals,
             close_requests,
@@ -228,6 +233,7 @@ enum TurnOutcome {
 struct SessionHost {
     shared: Arc<Shared>,
     person_requests: mpsc::Receiver<PersonRequest>,
+    devtools_requests: mpsc::Receiver<DevtoolsRequest>,
     ends: Ends,
 }
 
@@ -350,6 +356,17 @@ impl SessionHost {
                     serve_person(hosted, &shared, request).await;
                     continue;
                 }
+                Some(request) = self.devtools_requests.recv(), if !shared.person.is_taken() => {
+                    let served = tokio::select! {
+                        biased;
+                        end = self.ends.next() => Err(end),
+                        served = serve_program(hosted, &shared, request) => Ok(served),
+                    };
+                    match served {
+                        Ok(()) => continue,
+                        Err(end) => return end,
+                    }
+                }
                 () = shared.person.expired() => {
                     shared.person.finish(hosted.session()).await;
                     shared.note_use();
@@ -445,6 +462,16 @@ async fn serve_person(hosted: &mut impl HostedSession, shared: &Shared, request:
         }
     }
     shared.person.serve(hosted.session(), request).await;
+    shared.note_use();
+}
+
+/// Does what a program that drives the browser requests between turns.
+async fn serve_program(hosted: &mut impl HostedSession, shared: &Shared, request: DevtoolsRequest) {
+    if let Err(message) = hosted.prepare().await {
+        tracing::warn!(message, "a program drives a session that is not prepared");
+    }
+    shared.approver.set_interface(devtools::INTERFACE);
+    devtools::serve_devtools(hosted.session(), request).await;
     shared.note_use();
 }
 

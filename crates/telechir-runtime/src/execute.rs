@@ -8,9 +8,9 @@ use std::task::Poll;
 use std::time::Duration;
 
 use telechir_device::{
-    ActionReport, Computer, DeviceError, Frame, Labels, Mark, PageContext, PartLocation,
-    ScreenPart, ScreenRegion, ScreenViewer, Settle, Settled, StopSignal, UntilStopped, Viewport,
-    Window,
+    ActionReport, Computer, DeviceError, DevtoolsSource, Frame, Labels, Mark, PageContext,
+    PartLocation, ScreenPart, ScreenRegion, ScreenViewer, Settle, Settled, StopSignal,
+    UntilStopped, Viewport, Window,
 };
 use telechir_policy::{
     Device, DisplayOwner, Permitted, PointedWindows, ScreenProposal, ScreenWindows,
@@ -80,6 +80,16 @@ impl ScreenSlot {
     /// A view of the screen for people, if the device has one.
     pub(crate) fn viewer(&self) -> Option<Box<dyn ScreenViewer>> {
         self.computer.viewer()
+    }
+
+    /// The DevTools protocol of the screen, if it is a browser.
+    pub(crate) fn devtools(&self) -> Option<Box<dyn DevtoolsSource>> {
+        self.computer.devtools()
+    }
+
+    /// Notes that something else than a call acted, so that the next look waits until it has settled.
+    pub(crate) fn note_acted(&mut self) {
+        self.is_moving = true;
     }
 
     pub(crate) fn kind(&self) -> DeviceKind {

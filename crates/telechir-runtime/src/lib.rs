@@ -50,8 +50,10 @@ pub use journal::{
     RecordedTurn, RecordingReader, RecordingSpan, RunId, Verified, VerifyFault, read, read_batch,
     read_blob, read_screenshot, read_span, verify, verify_since,
 };
+pub use pipeline::devtools::{DevtoolsCommand, DevtoolsGrants};
 pub use screens::{ChangedArea, ScreenChanges, ScreenError, ScreenImage, SessionScreens};
 pub use session::{EventSender, Session, SessionBuilder};
 pub use session_state::PolicySlot;
 pub use shell_output::{OutputTail, ShellOutput};
+pub use telechir_device::{DevtoolsChannel, DevtoolsCommands, DevtoolsEvents, DevtoolsReply};
 pub use telechir_image::{Format, ImageError, encode};

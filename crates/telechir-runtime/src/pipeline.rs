@@ -2,6 +2,7 @@
 
 mod approval;
 mod call_groups;
+pub(crate) mod devtools;
 mod edit;
 mod edit_step;
 mod kill_switch;

@@ -3,13 +3,14 @@
 use std::future::Future;
 use std::time::Instant;
 
-use telechir_device::{Computer, Editor, Shell};
+use telechir_device::{Computer, DevtoolsChannel, DevtoolsCommands, DevtoolsReply, Editor, Shell};
 use telechir_policy::{ContentTrust, Device, Digest, DisplayOwner, Judge, Policy, ShellReach};
-use telechir_protocol::{ActionKind, AnsweredTurn, ModelTurn, Size};
+use telechir_protocol::{Action, ActionKind, AnsweredTurn, Failure, ModelTurn, Size};
 
 use crate::approver::BoxApprover;
 use crate::execute::{EditorSlot, ScreenSlot, ShellSlot, until_stopped};
 use crate::journal::response_key;
+use crate::pipeline::devtools::{DevtoolsCommand, DevtoolsGrants};
 use crate::question_rate::QuestionRate;
 use crate::recorder::{Delivery, Recorder};
 use crate::session_state::{PolicySlot, SessionState};
@@ -451,6 +452,31 @@ impl Session {
             performed.map_err(|error| error.to_string())?;
         }
         Ok(())
+    }
+
+    /// Opens the browser's DevTools protocol for another program, if the policy permits these actions,
+    /// which are what its commands do that are not judged one by one.
+    ///
+    /// # Errors
+    /// When it cannot be recorded.
+    pub async fn open_devtools(
+        &mut self,
+        actions: Vec<Action>,
+    ) -> Result<Result<DevtoolsChannel, Failure>, RuntimeError> {
+        pipeline::devtools::open(&mut self.state, actions).await
+    }
+
+    /// Sends a command of another program to the browser, if the policy permits what it does.
+    ///
+    /// # Errors
+    /// When it cannot be recorded; then it is not sent.
+    pub async fn send_devtools(
+        &mut self,
+        command: DevtoolsCommand,
+        commands: &dyn DevtoolsCommands,
+        grants: &mut DevtoolsGrants,
+    ) -> Result<Result<DevtoolsReply, Failure>, RuntimeError> {
+        pipeline::devtools::send(&mut self.state, command, commands, grants).await
     }
 
     /// Releases what a person left pressed, before calls act again.

@@ -5,9 +5,11 @@
 //! browser gets to use it. Sessions live in session hosts: a server that is restarted finds
 //! them again.
 
+mod action_service;
 mod approvals;
 mod body;
 mod calls;
+mod cdp;
 mod client_address;
 mod connections;
 mod conversions;
@@ -29,6 +31,7 @@ mod request;
 mod route;
 mod routes;
 mod screenshots;
+mod session_addresses;
 mod sessions;
 mod state;
 mod tickets;
@@ -103,6 +106,49 @@ fn router(state: &Arc<HttpState>) -> Router {
         let opened = view::stream::open(screen, request).await;
         opened.unwrap_or_else(Problem::into_response)
     };
+    for path in ["/v1/sessions/{id}/cdp", "/cdp/{secret}"] {
+        let state = Arc::clone(state);
+        let open = async move |request: Request| {
+            let opened = cdp::open(state, request).await;
+            opened.unwrap_or_else(Problem::into_response)
+        };
+        router = router.route(path, get(open));
+    }
+    for path in [
+        "/v1/sessions/{id}/computer/action",
+        "/computer/{secret}/action",
+    ] {
+        let state = Arc::clone(state);
+        let act = async move |request: Request| {
+            let acted = action_service::act(state, request).await;
+            acted.unwrap_or_else(Problem::into_response)
+        };
+        router = router.route(path, post(act));
+    }
+    for path in [
+        "/v1/sessions/{id}/computer/screenshot",
+        "/computer/{secret}/screenshot",
+    ] {
+        let state = Arc::clone(state);
+        let capture = async move |request: Request| {
+            let captured = action_service::screenshot(state, request).await;
+            captured.unwrap_or_else(Problem::into_response)
+        };
+        router = router.route(path, get(capture));
+    }
+    for path in [
+        "/v1/sessions/{id}/cdp/json/version",
+        "/v1/sessions/{id}/cdp/json/version/",
+        "/cdp/{secret}/json/version",
+        "/cdp/{secret}/json/version/",
+    ] {
+        let state = Arc::clone(state);
+        let version = async move |request: Request| {
+            let described = cdp::version(state, request).await;
+            described.unwrap_or_else(Problem::into_response)
+        };
+        router = router.route(path, get(version));
+    }
     router
         .route("/view/session", post(exchange))
         .route("/view/sessions/{id}/screen", get(screen))

@@ -121,6 +121,8 @@ impl LivePage {
             recordings: Some(Arc::new(options.recordings)),
             mcp_endpoint: McpEndpoint::new,
             tickets,
+            cdp_gateway: false,
+            is_https: false,
             version: env!("CARGO_PKG_VERSION").to_owned(),
         };
         Ok(Self {

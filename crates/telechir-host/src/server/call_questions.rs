@@ -15,6 +15,7 @@ use super::PersonTurns;
 use super::calls::CallTable;
 use super::connections::{Connections, Shared};
 use super::control::{ControlSlot, SessionControl};
+use super::devtools::DevtoolsConnections;
 use super::person::{PersonControl, PersonRequest};
 use super::status::SessionStatus;
 use super::{HostApprover, HostSettings};
@@ -160,6 +161,8 @@ impl CallQuestions {
         ));
         let (closes, mut close_requests) = mpsc::channel(1);
         let shared = Arc::new(Shared {
+            // No session serves them: a program is told that it is being closed.
+            devtools: Arc::new(DevtoolsConnections::new().0),
             person: Arc::clone(&self.person),
             status: SessionStatus::new(name.to_string(), self.settings.clone()),
             approver: HostApprover::new(Arc::clone(&calls), self.queue.clone()),

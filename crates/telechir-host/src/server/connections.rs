@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rustix::net::sockopt::set_socket_passcred;
@@ -16,6 +16,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use super::approver::HostApprover;
 use super::calls::{CallEnd, CallProgress, CallTable, Follower, Submitted, other_contents};
 use super::control::{ControlSlot, SessionControl};
+use super::devtools::{ClientDevtools, DevtoolsConnection, DevtoolsConnections};
 use super::ended_turns::EndedTurn;
 use super::events::{Subscription, send_events};
 use super::person::PersonControl;
@@ -48,6 +49,8 @@ pub(super) struct Shared {
     pub(super) control: ControlSlot,
     /// Who has control instead of the calls.
     pub(super) person: Arc<PersonControl>,
+    /// Programs that drive the browser.
+    pub(super) devtools: Arc<DevtoolsConnections>,
     /// Requests to close the session.
     pub(super) closes: mpsc::Sender<Closer>,
 }
@@ -146,6 +149,7 @@ async fn serve_client(stream: UnixStream, shared: Arc<Shared>, closing: watch::R
         peer,
         turns: VecDeque::new(),
         following: HashMap::new(),
+        devtools: ClientDevtools::default(),
         closing,
     };
     if let Ok(Some(())) = timeout(HELLO_TIMEOUT, client.greet()).await {
@@ -169,6 +173,8 @@ struct Client {
     turns: VecDeque<TurnKey>,
     /// The requests that follow turns, by their numbers; dropping one ends its reports.
     following: HashMap<u64, oneshot::Sender<()>>,
+    /// Its connections of programs to the browser.
+    devtools: ClientDevtools,
     /// True once the session is closed.
     closing: watch::Receiver<bool>,
 }
@@ -347,6 +353,22 @@ impl Client {
                 });
             }
             HostRequest::WatchOutput { since } => return self.watch_output(id, since),
+            HostRequest::OpenDevtools => return self.open_devtools(id),
+            HostRequest::SendDevtools { id: opened, text } => {
+                let sender = lock(&self.devtools).get(&opened).map(|one| one.messages());
+                let sent = match sender {
+                    None => false,
+                    // A program that is judged sends no more meanwhile; nor do others of this client.
+                    Some(messages) => messages.send(text).await.is_ok(),
+                };
+                done(match sent {
+                    true => Ok(()),
+                    false => Err("the connection to the browser has ended".to_owned()),
+                })
+            }
+            HostRequest::ReceiveDevtools { id: opened } => {
+                return self.receive_devtools(id, opened);
+            }
             HostRequest::ReloadPolicy => match self.shared.reload() {
                 Ok(policy) => HostReply::Reloaded { policy },
                 Err(message) => failed(message),
@@ -468,6 +490,33 @@ impl Client {
         let writer = Arc::clone(&self.writer);
         self.replies.spawn(async move {
             send(&writer, id, reply.await.unwrap_or_else(failed)).await;
+        });
+    }
+
+    fn open_devtools(&mut self, id: u64) {
+        let (shared, opened) = (Arc::clone(&self.shared), Arc::clone(&self.devtools));
+        self.answer_later(id, async move {
+            let connection = shared.devtools.open().await?;
+            lock(&opened).insert(id, connection);
+            Ok(HostReply::DevtoolsOpened { id })
+        });
+    }
+
+    fn receive_devtools(&mut self, id: u64, opened: u64) {
+        let outgoing = lock(&self.devtools).get(&opened).map(|one| one.outgoing());
+        let (devtools, mut closing) = (Arc::clone(&self.devtools), self.closing.clone());
+        self.answer_later(id, async move {
+            let messages = match outgoing {
+                None => Vec::new(),
+                Some(outgoing) => tokio::select! {
+                    () = closed(&mut closing) => Vec::new(),
+                    messages = outgoing.next() => messages,
+                },
+            };
+            if messages.is_empty() {
+                drop(lock(&devtools).remove(&opened));
+            }
+            Ok(HostReply::DevtoolsMessages { messages })
         });
     }
 
@@ -680,6 +729,10 @@ fn done(outcome: Result<(), String>) -> HostReply {
         Ok(()) => HostReply::Done,
         Err(message) => failed(message),
     }
+}
+
+fn lock(devtools: &ClientDevtools) -> MutexGuard<'_, HashMap<u64, DevtoolsConnection>> {
+    devtools.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Waits until the session is closed.

@@ -2,7 +2,6 @@
 //! nobody knows: each is followed, answered with an error or named in the report.
 
 use serde_json::{Value, json};
-use telechir_protocol::Content;
 use telechir_providers::conform::{DocumentKind, check_document, recognize};
 use telechir_providers::survival::Fault;
 use telechir_providers::{Dialect, Report};

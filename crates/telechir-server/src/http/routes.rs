@@ -3,8 +3,10 @@
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use telechir_host::tokens::Role;
 
+use super::action_service::{self, ActionAddressDocument};
 use super::approvals::{self, AnswerDocument, ApprovalDocument, ApprovalList};
 use super::calls::{self, CallDocument, OutputDocument};
+use super::cdp::{self, CdpAddressDocument};
 use super::documents::{self, DecodedDocument, TranslatedDocument};
 use super::events;
 use super::mcp;
@@ -556,6 +558,40 @@ static ROUTES: &[Route] = &[
             "A recording as one HTML page: screenshots, calls, verdicts, results.",
             OPERATOR,
             |request| Box::pin(recordings::report(request)),
+        )
+    },
+    Route {
+        replies: &[Reply {
+            status: 201,
+            description: "The address.",
+            content_type: "application/json",
+            schema: Some(schema_of::<CdpAddressDocument>),
+        }],
+        problems: SESSION,
+        ..route(
+            Method::Post,
+            "/v1/sessions/{id}/cdp",
+            "createCdpAddress",
+            "An address where a program drives the session's browser by CDP; needs `--cdp-gateway`.",
+            ACTORS,
+            |request| Box::pin(cdp::create(request)),
+        )
+    },
+    Route {
+        replies: &[Reply {
+            status: 201,
+            description: "The address.",
+            content_type: "application/json",
+            schema: Some(schema_of::<ActionAddressDocument>),
+        }],
+        problems: SESSION,
+        ..route(
+            Method::Post,
+            "/v1/sessions/{id}/computer",
+            "createActionAddress",
+            "An address with `/action` and `/screenshot`, for programs that act on a screen so.",
+            ACTORS,
+            |request| Box::pin(action_service::create(request)),
         )
     },
     Route {

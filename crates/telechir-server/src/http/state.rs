@@ -19,6 +19,7 @@ use super::metrics::Metrics;
 use super::metrics_follower::MetricsFollowers;
 use super::problem::{Problem, ProblemKind};
 use super::recordings::RecordingStore;
+use super::session_addresses::SessionAddresses;
 use super::tickets::{KEY_HEADER, ViewTickets};
 use crate::mcp::McpServer;
 
@@ -124,6 +125,10 @@ pub struct HttpSettings {
     pub mcp_endpoint: fn(McpServer) -> McpEndpoint,
     /// The tickets of the live page.
     pub tickets: ViewTickets,
+    /// Whether programs may drive browsers by CDP.
+    pub cdp_gateway: bool,
+    /// Whether clients reach the server over TLS, its own or that of a proxy.
+    pub is_https: bool,
     /// Version of the program, for the OpenAPI document.
     pub version: String,
 }
@@ -133,6 +138,8 @@ pub(super) struct HttpState {
     pub(super) settings: HttpSettings,
     pub(super) launcher: Arc<dyn SessionLauncher>,
     pub(super) tickets: ViewTickets,
+    /// The addresses with secrets.
+    pub(super) addresses: SessionAddresses,
     /// The servers of the Model Context Protocol.
     pub(super) mcp: McpEndpoints,
     /// The conversions of documents that run.
@@ -165,6 +172,7 @@ impl HttpState {
     pub(super) fn new(settings: HttpSettings, launcher: Arc<dyn SessionLauncher>) -> Self {
         Self {
             tickets: settings.tickets.clone(),
+            addresses: SessionAddresses::default(),
             metrics: Arc::new(Metrics::new(&settings.version, settings.limits.max)),
             followers: MetricsFollowers::default(),
             settings,
@@ -188,6 +196,12 @@ impl HttpState {
             })?,
             false => bearer(headers)?,
         };
+        self.owner(token)
+    }
+
+    /// The owner of a token.
+    pub(super) fn owner(&self, token: BearerToken) -> Result<Caller, Problem> {
+        let refused = |detail: &str| Problem::new(ProblemKind::Unauthorized, detail);
         let found = self.settings.tokens.find(&token).map_err(|error| {
             tracing::error!(%error, "no request can be served");
             Problem::new(ProblemKind::Internal, "the server's tokens cannot be read")

@@ -61,6 +61,8 @@ impl ServerFixture {
             recordings: None,
             mcp_endpoint: McpEndpoint::new,
             tickets: ViewTickets::default(),
+            cdp_gateway: false,
+            is_https: false,
             version: "0".to_owned(),
         };
         let listener = UnixListener::bind(socket(folder.path())).unwrap();

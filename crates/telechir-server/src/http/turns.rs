@@ -225,7 +225,7 @@ fn is_end(update: &CallUpdate) -> bool {
 }
 
 /// Executes a turn as far as the client waits for it.
-async fn execute(
+pub(super) async fn execute(
     request: &ApiRequest,
     client: &HostClient,
     turn: &ModelTurn,

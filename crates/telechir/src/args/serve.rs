@@ -97,6 +97,10 @@ pub(crate) struct ServeFlags {
     /// Maximum number of sessions that one owner (role and name) has open [default: no other limit].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=4096))]
     pub(crate) max_sessions_per_owner: Option<u64>,
+    /// Let programs drive the sessions' browsers by CDP: Playwright, Puppeteer, browser-use. The policy
+    /// judges what they do.
+    #[arg(long)]
+    pub(crate) cdp_gateway: bool,
     /// Open no session while less than MIB of memory is available.
     #[arg(long, value_name = "MIB", default_value_t = 256, value_parser = clap::value_parser!(u64).range(0..=1_048_576))]
     pub(crate) min_free_memory: u64,

@@ -76,6 +76,8 @@ async fn run(flags: ServeFlags) -> Result<ExitCode, CliError> {
         recordings: recordings(&flags)?,
         mcp_endpoint: McpEndpoint::new,
         tickets: ViewTickets::default(),
+        cdp_gateway: flags.cdp_gateway,
+        is_https: flags.tls_cert.is_some() || !flags.behind_proxy.is_empty(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     };
     let socket = match &flags.listen {

@@ -1,6 +1,8 @@
 //! `serve`: sessions, calls, events and approvals over HTTP, by the real binary.
 
+mod action_service;
 mod approvals;
+mod cdp;
 pub(crate) mod client;
 mod config;
 mod front;

@@ -43,6 +43,7 @@ impl Session {
         let calls = Arc::<CallTable>::default();
         let queue = ApprovalQueue::new(Duration::from_secs(300), unsandboxed, None);
         let shared = Shared {
+            devtools: Arc::new(DevtoolsConnections::new().0),
             person: Arc::new(PersonControl::new().0),
             status: SessionStatus::new("a".to_owned(), settings),
             approver: HostApprover::new(Arc::clone(&calls), queue),

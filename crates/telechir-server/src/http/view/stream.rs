@@ -151,7 +151,7 @@ pub(in crate::http) async fn open(
 }
 
 /// The answer to the key of the handshake, if the request is one (RFC 6455, section 4.2.1).
-fn accept_key(headers: &HeaderMap) -> Result<HeaderValue, Problem> {
+pub(in crate::http) fn accept_key(headers: &HeaderMap) -> Result<HeaderValue, Problem> {
     let has = |name: header::HeaderName, expected: &str| {
         let values = headers.get_all(name).iter();
         let mut values = values.filter_map(|value| value.to_str().ok());

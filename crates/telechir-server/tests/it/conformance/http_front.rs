@@ -43,6 +43,8 @@ pub(super) fn start(runtime: &Runtime, folder: &Path) -> SocketAddr {
             recordings: None,
             mcp_endpoint: super::fixture::endpoint,
             tickets: ViewTickets::default(),
+            cdp_gateway: false,
+            is_https: false,
             version: "0".to_owned(),
         };
         let listener = Listener::Tcp {

@@ -1,0 +1,24 @@
+//! What a program may do that drives a session's browser by CDP: each command of its connection is
+//! passed on, judged as an action first, answered here, or refused.
+//!
+//! A [`Gateway`] is one connection. It is pure: the caller carries messages between the program, the
+//! policy and the browser. Only methods of its table are known, and of them only the parameters that
+//! the table names reach the browser.
+//!
+//! ```
+//! use telechir_gateway::{Gateway, Step};
+//!
+//! let mut gateway = Gateway::new("C1");
+//! let step = gateway.receive(r#"{"id": 1, "method": "Browser.close"}"#);
+//! assert!(matches!(step, Step::Reply(text) if text.contains("error")));
+//! let step = gateway.receive(r#"{"id": 2, "method": "Browser.getVersion"}"#);
+//! assert!(matches!(step, Step::Send(_)));
+//! ```
+
+mod commands;
+mod gateway;
+mod input;
+#[cfg(test)]
+mod tests;
+
+pub use gateway::{Command, EventStep, Gateway, JudgedCommand, JudgedScope, Step, opening_actions};
