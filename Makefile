@@ -1,6 +1,6 @@
 # Entry points for users and CI. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format clippy tidy docs deny licences bench clients remote-sdk container soak miniwob bare ordinary attack mutants clean
+.PHONY: help setup demo test check format clippy tidy docs deny licences bench clients cdp-clients remote-sdk container soak miniwob bare ordinary attack mutants clean
 
 help:        ## list these commands
 	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /\1\t/' | expand -t 12
@@ -48,6 +48,9 @@ bench:       ## benchmark against other tools; writes benchmarks/figures.md (BUI
 
 clients:     ## drive `telechir mcp` with Codex, Claude Code and other clients; writes benchmarks/mcp-clients.md
 	@scripts/clients.sh
+
+cdp-clients: ## drive the CDP gateway with Playwright and Puppeteer; writes benchmarks/cdp-clients.md
+	@scripts/cdp-clients.sh
 
 remote-sdk:  ## compare the client of rented browsers with the services' own SDKs
 	@scripts/remote-sdk.sh

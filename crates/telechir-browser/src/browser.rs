@@ -325,7 +325,16 @@ impl Computer for Browser {
     }
 
     fn devtools(&self) -> Option<Box<dyn DevtoolsSource>> {
-        Some(Box::new(ChannelSource::of(self)))
+        let is_here = !matches!(self.chromium, Chromium::Attached { .. });
+        let context = self.context.as_ref();
+        Some(Box::new(ChannelSource {
+            client: self.client.clone(),
+            router: Arc::clone(&self.router),
+            registry: Arc::clone(&self.registry),
+            files: self.file_transfer.clone().filter(|_| is_here),
+            is_guest: context.is_some_and(|context| context.for_new_tabs().is_some()),
+            limit: self.options.reply_timeout,
+        }))
     }
 
     fn page(&mut self) -> Option<&mut dyn PageContextSource> {

@@ -16,43 +16,26 @@ use telechir_device::{
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
 
-use crate::Browser;
 use crate::address;
 use crate::client::{CdpClient, text};
 use crate::error::refused;
 use crate::event_router::EventRouter;
 use crate::file_transfer::FileTransfer;
-use crate::launch::Chromium;
 use crate::options::AllowedUrls;
 use crate::tab_registry::TabRegistry;
 
 /// Opens channels to one browser.
 #[derive(Debug)]
 pub(crate) struct ChannelSource {
-    client: CdpClient,
-    router: Arc<EventRouter>,
-    registry: Arc<TabRegistry>,
+    pub(crate) client: CdpClient,
+    pub(crate) router: Arc<EventRouter>,
+    pub(crate) registry: Arc<TabRegistry>,
     /// Absent if Chromium cannot read what is staged: it runs elsewhere.
-    files: Option<Arc<FileTransfer>>,
+    pub(crate) files: Option<Arc<FileTransfer>>,
     /// Whether the browser is somebody's, and the session has a context of its own in it. A program
     /// that attaches to new tabs would stop theirs.
-    is_guest: bool,
-    limit: Duration,
-}
-
-impl ChannelSource {
-    pub(crate) fn of(browser: &Browser) -> Self {
-        let context = browser.context.as_ref();
-        let is_here = !matches!(browser.chromium, Chromium::Attached { .. });
-        Self {
-            client: browser.client.clone(),
-            router: Arc::clone(&browser.router),
-            registry: Arc::clone(&browser.registry),
-            files: browser.file_transfer.clone().filter(|_| is_here),
-            is_guest: context.is_some_and(|context| context.for_new_tabs().is_some()),
-            limit: browser.options.reply_timeout,
-        }
-    }
+    pub(crate) is_guest: bool,
+    pub(crate) limit: Duration,
 }
 
 #[async_trait]

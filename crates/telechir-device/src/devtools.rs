@@ -23,7 +23,7 @@ pub trait DevtoolsSource: Send + Sync + fmt::Debug {
 /// An open channel. It ends when all its parts are dropped.
 #[derive(Debug)]
 pub struct DevtoolsChannel {
-    /// Sends commands.
+    /// Where commands are sent; clones share the channel.
     pub commands: Arc<dyn DevtoolsCommands>,
     /// Receives the events of the channel's sessions.
     pub events: Box<dyn DevtoolsEvents>,
@@ -63,6 +63,6 @@ pub struct DevtoolsEvent {
     pub session: Option<String>,
     /// The name of the event.
     pub method: String,
-    /// Its parameters.
+    /// The parameters, as the browser sent them.
     pub params: Value,
 }

@@ -17,6 +17,8 @@ const FREE: &[&str] = &[
     "Accessibility.getPartialAXTree",
     "Accessibility.getRootAXNode",
     "Accessibility.queryAXTree",
+    "Audits.disable",
+    "Audits.enable",
     "Browser.getVersion",
     "Browser.getWindowForTarget",
     "CSS.disable",
@@ -126,9 +128,6 @@ const SCRIPTS: &[(&str, &str)] = &[
 
 /// Members of commands that would open a way around the policy; they are removed.
 const REMOVED: &[(&str, &str)] = &[
-    // Sic: the protocol's own spelling.
-    ("Page.createIsolatedWorld", "grantUniveralAccess"),
-    ("Page.createIsolatedWorld", "grantUniversalAccess"),
     ("Page.navigate", "transitionType"),
     (
         "Page.addScriptToEvaluateOnNewDocument",
@@ -169,7 +168,11 @@ pub(crate) fn treatment(method: &str, params: &mut Map<String, Value>) -> Treatm
     let once = |action: Action| Treatment::Judge(action, JudgedScope::Once);
     let no = |reason: &str| Treatment::Refuse(reason.to_owned());
     match method {
-        "Page.createIsolatedWorld" => Treatment::Pass,
+        // Not with access to all origins.
+        "Page.createIsolatedWorld" => {
+            params.retain(|name, _| matches!(name.as_str(), "frameId" | "worldName"));
+            Treatment::Pass
+        }
         "Page.navigate" => match opened(params) {
             Ok(url) => once(Action::Navigate { url, tab: None }),
             Err(refusal) => refusal,

@@ -65,12 +65,12 @@ struct Attached {
 
 /// A command of the program.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Command {
+pub struct ProgramCommand {
     /// The program's number of it.
     id: i64,
     /// The session that it is for; absent for the browser.
     pub session: Option<String>,
-    /// Its name.
+    /// The method, as CDP names it.
     pub method: String,
     /// What may reach the browser of its parameters.
     pub params: Value,
@@ -79,8 +79,8 @@ pub struct Command {
 /// A command that the policy has to permit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JudgedCommand {
-    /// The command.
-    pub command: Command,
+    /// What the browser gets once it is permitted.
+    pub command: ProgramCommand,
     /// What it does, as policies name it.
     pub action: Action,
     /// What is asked about.
@@ -90,7 +90,7 @@ pub struct JudgedCommand {
 /// What a question about a command is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JudgedScope {
-    /// This command alone.
+    /// Nothing but what this command does.
     Once,
     /// Every script of the connection; this one is recorded.
     Script(String),
@@ -98,9 +98,9 @@ pub enum JudgedScope {
 
 /// What happens with a message of the program.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Step {
+pub enum MessageStep {
     /// It goes to the browser; [`Gateway::reply`] makes the answer of its result.
-    Send(Command),
+    Send(ProgramCommand),
     /// As `Send`, if the policy permits it.
     Judge(Box<JudgedCommand>),
     /// The program gets this message, and nothing else happens.
@@ -132,28 +132,28 @@ impl Gateway {
     }
 
     /// What happens with a message of the program.
-    pub fn receive(&self, message: &str) -> Step {
+    pub fn receive(&self, message: &str) -> MessageStep {
         let parsed = json_limits::parse(message.as_bytes());
         let Ok(Value::Object(mut message)) = parsed else {
-            return Step::Reply(failure(None, None, NOT_JSON, "expected a JSON object"));
+            return MessageStep::Reply(failure(None, None, NOT_JSON, "expected a JSON object"));
         };
         let session = match message.get("sessionId") {
             None | Some(Value::Null) => None,
             Some(Value::String(id)) => Some(id.clone()),
-            Some(_) => return Step::Reply(invalid("`sessionId` is no text")),
+            Some(_) => return MessageStep::Reply(invalid("`sessionId` is no text")),
         };
         let (Some(id), Some(Value::String(method))) = (
             message.get("id").and_then(Value::as_i64),
             message.get("method").cloned(),
         ) else {
-            return Step::Reply(invalid("expected `id`, a whole number, and `method`"));
+            return MessageStep::Reply(invalid("expected `id`, a whole number, and `method`"));
         };
         let params = match message.remove("params") {
             None | Some(Value::Null) => Map::new(),
             Some(Value::Object(params)) => params,
-            Some(_) => return Step::Reply(invalid("`params` is no object")),
+            Some(_) => return MessageStep::Reply(invalid("`params` is no object")),
         };
-        let command = Command {
+        let command = ProgramCommand {
             id,
             session,
             method,
@@ -162,9 +162,9 @@ impl Gateway {
         self.step(command, params)
     }
 
-    fn step(&self, mut command: Command, mut params: Map<String, Value>) -> Step {
+    fn step(&self, mut command: ProgramCommand, mut params: Map<String, Value>) -> MessageStep {
         if let Some((code, problem)) = self.refusal(&command, &params) {
-            return Step::Reply(command.failed(code, &problem));
+            return MessageStep::Reply(command.failed(code, &problem));
         }
         let treated = treatment(&command.method, &mut params);
         if command.method == "Target.createTarget" {
@@ -172,23 +172,27 @@ impl Gateway {
         }
         command.params = Value::Object(params);
         match treated {
-            Treatment::Pass => Step::Send(command),
-            Treatment::Judge(action, scope) => Step::Judge(Box::new(JudgedCommand {
+            Treatment::Pass => MessageStep::Send(command),
+            Treatment::Judge(action, scope) => MessageStep::Judge(Box::new(JudgedCommand {
                 command,
                 action,
                 scope,
             })),
-            Treatment::Answer(result) => Step::Reply(command.answered(result)),
+            Treatment::Answer(result) => MessageStep::Reply(command.answered(result)),
             Treatment::Refuse(reason) => {
                 let problem = format!("{} is refused: {reason}", command.method);
-                Step::Reply(command.failed(SERVER_ERROR, &problem))
+                MessageStep::Reply(command.failed(SERVER_ERROR, &problem))
             }
         }
     }
 
     /// Why a command is refused because of what it is for: sessions, targets and contexts that are not
     /// the program's.
-    fn refusal(&self, command: &Command, params: &Map<String, Value>) -> Option<(i64, String)> {
+    fn refusal(
+        &self,
+        command: &ProgramCommand,
+        params: &Map<String, Value>,
+    ) -> Option<(i64, String)> {
         if let Some(session) = &command.session {
             let Some(attached) = self.sessions.get(session) else {
                 return Some((NO_SESSION, "Session with given id not found.".to_owned()));
@@ -227,7 +231,7 @@ impl Gateway {
     }
 
     /// The answer to a command, of what the browser replied or why it was not done.
-    pub fn reply(&mut self, command: &Command, outcome: Result<Value, String>) -> String {
+    pub fn reply(&mut self, command: &ProgramCommand, outcome: Result<Value, String>) -> String {
         let mut result = match outcome {
             Ok(result) => result,
             Err(problem) => return command.failed(SERVER_ERROR, &problem),
@@ -342,7 +346,7 @@ impl Gateway {
     }
 }
 
-impl Command {
+impl ProgramCommand {
     fn answered(&self, result: Value) -> String {
         let mut message = json!({ "id": self.id, "result": result });
         if let Some(session) = &self.session {

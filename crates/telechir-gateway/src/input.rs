@@ -113,10 +113,10 @@ pub(crate) fn key(params: &Map<String, Value>) -> Treatment {
     if name.is_empty() || matches!(key, Key::Other(_)) {
         return refused("the key is not known");
     }
-    let held = MODIFIERS
+    let modifiers = MODIFIERS
         .iter()
         .filter(|(bit, modifier)| bits & bit != 0 && key != Key::Modifier(*modifier));
-    let keys = held.map(|(_, modifier)| Key::Modifier(*modifier));
+    let keys = modifiers.map(|(_, modifier)| Key::Modifier(*modifier));
     let Some(chord) = Chord::new(keys.chain([key.clone()]).collect()) else {
         return refused("the key is not known");
     };

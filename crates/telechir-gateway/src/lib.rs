@@ -6,13 +6,13 @@
 //! the table names reach the browser.
 //!
 //! ```
-//! use telechir_gateway::{Gateway, Step};
+//! use telechir_gateway::{Gateway, MessageStep};
 //!
 //! let mut gateway = Gateway::new("C1");
 //! let step = gateway.receive(r#"{"id": 1, "method": "Browser.close"}"#);
-//! assert!(matches!(step, Step::Reply(text) if text.contains("error")));
+//! assert!(matches!(step, MessageStep::Reply(text) if text.contains("error")));
 //! let step = gateway.receive(r#"{"id": 2, "method": "Browser.getVersion"}"#);
-//! assert!(matches!(step, Step::Send(_)));
+//! assert!(matches!(step, MessageStep::Send(_)));
 //! ```
 
 mod commands;
@@ -21,4 +21,6 @@ mod input;
 #[cfg(test)]
 mod tests;
 
-pub use gateway::{Command, EventStep, Gateway, JudgedCommand, JudgedScope, Step, opening_actions};
+pub use gateway::{
+    EventStep, Gateway, JudgedCommand, JudgedScope, MessageStep, ProgramCommand, opening_actions,
+};

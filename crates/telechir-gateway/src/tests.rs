@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use telechir_protocol::{Action, Button, Point, Target};
 
-use crate::{Command, Gateway, JudgedScope, Step};
+use crate::{Gateway, JudgedScope, MessageStep, ProgramCommand};
 
 fn page(target: &str, context: &str, url: &str) -> Value {
     json!({ "targetId": target, "type": "page", "browserContextId": context, "url": url })
@@ -19,7 +19,7 @@ fn attached() -> Gateway {
     gateway
 }
 
-fn send(gateway: &Gateway, session: Option<&str>, method: &str, params: Value) -> Step {
+fn send(gateway: &Gateway, session: Option<&str>, method: &str, params: Value) -> MessageStep {
     let mut message = json!({ "id": 7, "method": method, "params": params });
     if let Some(session) = session {
         message["sessionId"] = session.into();
@@ -28,8 +28,8 @@ fn send(gateway: &Gateway, session: Option<&str>, method: &str, params: Value) -
 }
 
 #[track_caller]
-fn refused(step: Step) -> String {
-    let Step::Reply(text) = step else {
+fn refused(step: MessageStep) -> String {
+    let MessageStep::Reply(text) = step else {
         panic!("not refused: {step:?}");
     };
     let message: Value = serde_json::from_str(&text).unwrap();
@@ -38,8 +38,8 @@ fn refused(step: Step) -> String {
 }
 
 #[track_caller]
-fn judged(step: Step) -> (Action, Value) {
-    let Step::Judge(judged) = step else {
+fn judged(step: MessageStep) -> (Action, Value) {
+    let MessageStep::Judge(judged) = step else {
         panic!("not judged: {step:?}");
     };
     assert_eq!(judged.scope, JudgedScope::Once);
@@ -47,8 +47,8 @@ fn judged(step: Step) -> (Action, Value) {
 }
 
 #[track_caller]
-fn passed(step: Step) -> Command {
-    let Step::Send(command) = step else {
+fn passed(step: MessageStep) -> ProgramCommand {
+    let MessageStep::Send(command) = step else {
         panic!("not passed on: {step:?}");
     };
     command
@@ -148,7 +148,7 @@ fn parameters_around_the_policy_do_not_reach_the_browser() {
         params,
         json!({ "url": "https://example.com/", "newWindow": true })
     );
-    let world = json!({ "frameId": "F", "grantUniveralAccess": true, "worldName": "w" });
+    let world = json!({ "frameId": "F", "grantAccess": true, "worldName": "w" });
     let command = passed(send(
         &gateway,
         Some("S1"),
@@ -358,7 +358,7 @@ fn input_is_judged_as_the_actions_that_policies_know() {
 fn scripts_are_judged_together_and_recorded_alone() {
     let gateway = attached();
     let run = |method: &str, params: Value| send(&gateway, Some("S1"), method, params);
-    let Step::Judge(judged) = run(
+    let MessageStep::Judge(judged) = run(
         "Runtime.evaluate",
         json!({ "expression": "document.title" }),
     ) else {
@@ -369,12 +369,12 @@ fn scripts_are_judged_together_and_recorded_alone() {
         JudgedScope::Script("document.title".to_owned())
     );
     let call = json!({ "functionDeclaration": "() => 1", "objectId": "1" });
-    let Step::Judge(other) = run("Runtime.callFunctionOn", call) else {
+    let MessageStep::Judge(other) = run("Runtime.callFunctionOn", call) else {
         panic!("a function is not judged");
     };
     assert_eq!(judged.action, other.action, "one question for all");
     let line = json!({ "expression": "copy(1)", "includeCommandLineAPI": true });
-    let Step::Judge(judged) = run("Runtime.evaluate", line) else {
+    let MessageStep::Judge(judged) = run("Runtime.evaluate", line) else {
         panic!("a script is not judged");
     };
     assert_eq!(judged.command.params, json!({ "expression": "copy(1)" }));
@@ -394,7 +394,7 @@ fn scripts_are_judged_together_and_recorded_alone() {
         ("DOM.removeNode", json!({ "nodeId": 3 })),
     ] {
         let step = run(method, params);
-        assert!(matches!(step, Step::Judge(_)), "{method}: {step:?}");
+        assert!(matches!(step, MessageStep::Judge(_)), "{method}: {step:?}");
     }
 }
 
@@ -446,7 +446,7 @@ fn downloads_go_where_those_of_the_session_go() {
     let params = json!({ "behavior": "allowAndName", "downloadPath": "/etc/cron.d" });
     let step = send(&gateway, None, "Browser.setDownloadBehavior", params);
     let answered = json!({ "id": 7, "result": {} });
-    assert_eq!(step, Step::Reply(answered.to_string()));
+    assert_eq!(step, MessageStep::Reply(answered.to_string()));
 }
 
 #[test]
@@ -464,7 +464,7 @@ fn messages_that_are_none_are_answered() {
         "{\"id\":1,\"method\":\"Page.enable\",\"params\":[]}",
         "{\"id\":1,\"method\":\"Page.enable\",\"sessionId\":1}",
     ] {
-        let Step::Reply(reply) = gateway.receive(text) else {
+        let MessageStep::Reply(reply) = gateway.receive(text) else {
             panic!("{text} is passed on");
         };
         assert!(reply.contains("\"error\""), "{text}: {reply}");

@@ -9,7 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use serde_json::Value;
-use telechir_gateway::{Command, Gateway, JudgedCommand, JudgedScope, Step, opening_actions};
+use telechir_gateway::{
+    Gateway, JudgedCommand, JudgedScope, MessageStep, ProgramCommand, opening_actions,
+};
 use telechir_policy::Interface;
 use telechir_protocol::Failure;
 use telechir_runtime::{
@@ -88,7 +90,7 @@ impl DevtoolsConnections {
         let channel = is_opened.await.map_err(|_| closing())??;
         let (messages, incoming) = mpsc::channel(MAX_UNREAD_MESSAGES);
         let outgoing = Arc::<Outgoing>::default();
-        let program = Program {
+        let program = ConnectedProgram {
             gateway: Gateway::new(&channel.context),
             commands: channel.commands,
             grants: Some(DevtoolsGrants::default()),
@@ -229,7 +231,7 @@ impl Unread {
 }
 
 /// One program, as its connection serves it.
-struct Program {
+struct ConnectedProgram {
     gateway: Gateway,
     commands: Arc<dyn DevtoolsCommands>,
     /// Absent while a command is judged.
@@ -239,11 +241,11 @@ struct Program {
 }
 
 /// A command whose reply is awaited.
-type Replying = Pin<Box<dyn Future<Output = (Command, Result<Value, String>)> + Send>>;
+type Replying = Pin<Box<dyn Future<Output = (ProgramCommand, Result<Value, String>)> + Send>>;
 /// A command that waits for the session.
-type Judging = Pin<Box<dyn Future<Output = (Command, Option<Sent>)> + Send>>;
+type Judging = Pin<Box<dyn Future<Output = (ProgramCommand, Option<Sent>)> + Send>>;
 
-impl Program {
+impl ConnectedProgram {
     /// Carries messages until the program or the browser is gone. Commands reach the browser in the
     /// order in which the program sent them: while one is judged, later ones wait.
     async fn serve(
@@ -289,8 +291,8 @@ impl Program {
                 message = incoming.recv(), if judging.is_none() => match message {
                     None => false,
                     Some(message) => match self.gateway.receive(&message) {
-                        Step::Reply(text) => self.outgoing.push(text),
-                        Step::Send(command) => {
+                        MessageStep::Reply(text) => self.outgoing.push(text),
+                        MessageStep::Send(command) => {
                             let session = command.session.clone();
                             let (method, params) = (&command.method, command.params.clone());
                             let sent = self.commands.send(session.as_deref(), method, params).await;
@@ -302,7 +304,7 @@ impl Program {
                                 Err(problem) => self.answer(&command, Err(problem)),
                             }
                         }
-                        Step::Judge(judged) => {
+                        MessageStep::Judge(judged) => {
                             judging = Some(self.judge(*judged));
                             true
                         }
@@ -317,7 +319,7 @@ impl Program {
     }
 
     /// Answers a command that is not a message of our own.
-    fn answer(&mut self, command: &Command, outcome: Result<Value, String>) -> bool {
+    fn answer(&mut self, command: &ProgramCommand, outcome: Result<Value, String>) -> bool {
         let text = self.gateway.reply(command, outcome);
         self.outgoing.push(text)
     }
@@ -370,7 +372,7 @@ impl Program {
     }
 }
 
-async fn pending(judging: &mut Option<Judging>) -> (Command, Option<Sent>) {
+async fn pending(judging: &mut Option<Judging>) -> (ProgramCommand, Option<Sent>) {
     match judging {
         Some(judging) => judging.await,
         None => std::future::pending().await,

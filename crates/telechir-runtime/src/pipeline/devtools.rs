@@ -29,9 +29,9 @@ const MAX_SCRIPT_CHARS: usize = 2000;
 pub struct DevtoolsCommand {
     /// The session of the page that it is for; absent for the browser.
     pub session: Option<String>,
-    /// Its name.
+    /// The method, as CDP names it.
     pub method: String,
-    /// Its parameters.
+    /// What the browser gets as parameters.
     pub params: Value,
     /// What it does, as the policy judges it. A URL that the policy writes differently is sent so.
     pub action: Action,
@@ -135,7 +135,7 @@ where
         kind: CallKind::Computer,
         steps: steps.clone(),
     });
-    let began = std::time::Instant::now();
+    let started = std::time::Instant::now();
     let refusal = kill_switch::check(session).await;
     let refusal = refusal.or_else(|| session.control.refusal());
     let proposal = ScreenProposal {
@@ -179,7 +179,7 @@ where
     session.recorder.emit(SessionEvent::CallAnswered {
         call_id,
         failure,
-        ms: millis(began.elapsed()),
+        ms: millis(started.elapsed()),
     });
     turn.end();
     Ok(done)

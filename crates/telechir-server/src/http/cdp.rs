@@ -72,7 +72,7 @@ pub(super) async fn create(request: ApiRequest) -> Result<Response, Problem> {
 /// `GET /v1/sessions/{id}/cdp` and `GET /cdp/{secret}`: upgrades the connection of a program.
 pub(super) async fn open(state: Arc<HttpState>, mut request: Request) -> Result<Response, Problem> {
     let upgrade = hyper::upgrade::on(&mut request);
-    let mut program = Program::of(state, request).await?;
+    let mut program = CdpProgram::of(state, request).await?;
     let accept = accept_key(&program.request.headers)?;
     let client = program.request.session(Reach::Act).await?;
     // Before the upgrade, so that the program reads why it may not.
@@ -106,7 +106,7 @@ pub(super) async fn open(state: Arc<HttpState>, mut request: Request) -> Result<
 /// `GET …/json/version`: where clients look for the address of the WebSocket.
 pub(super) async fn version(state: Arc<HttpState>, request: Request) -> Result<Response, Problem> {
     let path = request.uri().path().to_owned();
-    let program = Program::of(state, request).await?;
+    let program = CdpProgram::of(state, request).await?;
     program.request.session(Reach::Act).await?;
     let state = &program.request.state;
     let scheme = scheme(state);
@@ -137,13 +137,13 @@ fn scheme(state: &HttpState) -> &'static str {
 }
 
 /// A program, and how its token is checked again.
-struct Program {
+struct CdpProgram {
     request: ApiRequest,
     /// Absent if the token is in its headers.
     secret: Option<String>,
 }
 
-impl Program {
+impl CdpProgram {
     async fn of(state: Arc<HttpState>, request: Request) -> Result<Self, Problem> {
         check(&state)?;
         let (parts, _) = request.into_parts();

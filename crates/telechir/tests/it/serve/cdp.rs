@@ -71,14 +71,14 @@ impl Pages {
 }
 
 /// A server with the gateway, a page, and a session with a browser.
-struct Gateway {
+struct GatewayFixture {
     server: Server,
     agent: Client,
     session: String,
     pages: Pages,
 }
 
-impl Gateway {
+impl GatewayFixture {
     fn new(policy: &str) -> Self {
         require(Component::Chromium);
         let sessions = SessionFixture::new();
@@ -256,7 +256,7 @@ impl Driver {
 
 #[test]
 fn a_program_drives_the_browser_under_the_policy() {
-    let gateway = Gateway::new(POLICY);
+    let gateway = GatewayFixture::new(POLICY);
     let mut program = gateway.connect();
     let page = program.attach();
     program.open(&page, &gateway.pages.url);
@@ -299,9 +299,9 @@ fn a_program_drives_the_browser_under_the_policy() {
     let ask = json!({ "id": program.next, "method": "Storage.getCookies", "params": {} });
     program.send(&ask);
     let operator = gateway.server.client("operator");
-    let asked = question(&operator);
-    let denial = json!({"decision": "deny", "digest": asked["digest"], "reason": "not those"});
-    let denied = answer(&operator, &asked, &denial);
+    let open = question(&operator);
+    let denial = json!({"decision": "deny", "digest": open["digest"], "reason": "not those"});
+    let denied = answer(&operator, &open, &denial);
     assert_eq!(denied.status, 204, "{denied:?}");
     let refused = program.answer().expect_err("somebody said no");
     assert!(refused.contains("not those"), "{refused}");
@@ -364,7 +364,7 @@ fn a_program_drives_the_browser_under_the_policy() {
 
 #[test]
 fn a_program_gets_no_further_than_its_session() {
-    let gateway = Gateway::new(POLICY);
+    let gateway = GatewayFixture::new(POLICY);
     let mut program = gateway.connect();
     let page = program.attach();
     for (session, method, params) in [
@@ -447,7 +447,7 @@ fn a_program_gets_no_further_than_its_session() {
 
 #[test]
 fn only_its_own_token_opens_a_session_to_a_program() {
-    let gateway = Gateway::new(POLICY);
+    let gateway = GatewayFixture::new(POLICY);
     let (server, session) = (&gateway.server, &gateway.session);
     let own = format!("ws://{}/v1/sessions/{session}/cdp", server.address);
     let status =
@@ -526,7 +526,7 @@ actions = ['read_page']
 verdict = 'deny'
 reason = 'Nobody reads.'
 ";
-    let gateway = Gateway::new(deny);
+    let gateway = GatewayFixture::new(deny);
     let refused = Driver::connect(&gateway.server.address, &gateway.address(), &[]);
     let Err(error) = refused else {
         panic!("it is connected");
