@@ -58,10 +58,10 @@ post() {
 member() { python3 -c 'import json, sys; print(json.load(sys.stdin)[sys.argv[1]])' "$1"; }
 session=$(post /v1/sessions '{"devices": ["browser"]}' | member id)
 gateway=$(post "/v1/sessions/$session/cdp" '' | member url)
-drive() { node "crates/telechir/tests/cdp-clients/$1.mjs" "$clients/node_modules" "$2" "$page"; }
+drive() { node "crates/telechir/tests/cdp-clients/$1.mjs" "$clients/node_modules" "$2" "$page" "${@:3}"; }
 playwright=$(drive playwright "$gateway")
 puppeteer=$(drive puppeteer "$gateway")
-alone=$(drive playwright "$direct" || echo '{}')
+alone=$(drive playwright "$direct" clicks)
 python3 "$root/crates/telechir/tests/cdp-clients/table.py" "$playwright" "$puppeteer" "$alone" \
     >"$folder/table.md"
 mv "$folder/table.md" benchmarks/cdp-clients.md

@@ -1,8 +1,9 @@
 // Playwright's connectOverCDP drives a session through the gateway. Arguments: the folder of
-// node_modules, the address, a page with a button and a text field. Prints what it saw as JSON.
+// node_modules, the address, a page with a button and a text field, and `clicks` to leave out what the
+// gateway refuses. Prints what it saw as JSON.
 import { createRequire } from 'node:module';
 
-const [modules, address, page_url] = process.argv.slice(2);
+const [modules, address, page_url, only_clicks] = process.argv.slice(2);
 const { chromium } = createRequire(`${modules}/x.js`)('playwright-core');
 const seen = {};
 const browser = await chromium.connectOverCDP(address, { timeout: 30000 });
@@ -30,20 +31,22 @@ try {
   await other.goto(page_url);
   seen.pages = context.pages().length;
   await other.close();
-  const refusal = async (attempt) => {
-    try {
-      await attempt();
-      return 'done';
-    } catch (error) {
-      return error.message.split('\n')[0];
-    }
-  };
-  seen.denied = await refusal(() => page.goto('http://denied.example/'));
-  seen.file = await refusal(() => page.goto('file:///etc/passwd'));
-  seen.context = await refusal(() => browser.newContext({ proxy: { server: 'http://127.0.0.1:1' } }));
-  await page.goto(page_url);
-  await page.locator('#b').click();
-  seen.still = await page.title();
+  if (!only_clicks) {
+    const refusal = async (attempt) => {
+      try {
+        await attempt();
+        return 'done';
+      } catch (error) {
+        return error.message.split('\n')[0];
+      }
+    };
+    seen.denied = await refusal(() => page.goto('http://denied.example/'));
+    seen.file = await refusal(() => page.goto('file:///etc/passwd'));
+    seen.context = await refusal(() => browser.newContext({ proxy: { server: 'http://127.0.0.1:1' } }));
+    await page.goto(page_url);
+    await page.locator('#b').click();
+    seen.still = await page.title();
+  }
   seen.ms = Math.round(performance.now() - first);
 } finally {
   await browser.close();
