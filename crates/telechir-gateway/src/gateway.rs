@@ -48,7 +48,7 @@ pub fn opening_actions() -> Vec<Action> {
 
 /// A connection of a program to a session's browser.
 #[derive(Debug)]
-pub struct Gateway {
+pub struct CdpGateway {
     /// The browser context of the session.
     context: String,
     /// What the program is attached to, by session.
@@ -99,7 +99,7 @@ pub enum JudgedScope {
 /// What happens with a message of the program.
 #[derive(Clone, Debug, PartialEq)]
 pub enum MessageStep {
-    /// It goes to the browser; [`Gateway::reply`] makes the answer of its result.
+    /// It goes to the browser; [`CdpGateway::reply`] makes the answer of its result.
     Send(ProgramCommand),
     /// As `Send`, if the policy permits it.
     Judge(Box<JudgedCommand>),
@@ -116,7 +116,7 @@ pub struct EventStep {
     pub detach: Option<String>,
 }
 
-impl Gateway {
+impl CdpGateway {
     /// A connection to the tabs of this browser context.
     pub fn new(context: &str) -> Self {
         Self {

@@ -1,14 +1,14 @@
 //! What a program may do that drives a session's browser by CDP: each command of its connection is
 //! passed on, judged as an action first, answered here, or refused.
 //!
-//! A [`Gateway`] is one connection. It is pure: the caller carries messages between the program, the
+//! A [`CdpGateway`] is one connection. It is pure: the caller carries messages between the program, the
 //! policy and the browser. Only methods of its table are known, and of them only the parameters that
 //! the table names reach the browser.
 //!
 //! ```
-//! use telechir_gateway::{Gateway, MessageStep};
+//! use telechir_gateway::{CdpGateway, MessageStep};
 //!
-//! let mut gateway = Gateway::new("C1");
+//! let mut gateway = CdpGateway::new("C1");
 //! let step = gateway.receive(r#"{"id": 1, "method": "Browser.close"}"#);
 //! assert!(matches!(step, MessageStep::Reply(text) if text.contains("error")));
 //! let step = gateway.receive(r#"{"id": 2, "method": "Browser.getVersion"}"#);
@@ -22,5 +22,5 @@ mod input;
 mod tests;
 
 pub use gateway::{
-    EventStep, Gateway, JudgedCommand, JudgedScope, MessageStep, ProgramCommand, opening_actions,
+    CdpGateway, EventStep, JudgedCommand, JudgedScope, MessageStep, ProgramCommand, opening_actions,
 };

@@ -3,15 +3,15 @@
 use serde_json::{Value, json};
 use telechir_protocol::{Action, Button, Point, Target};
 
-use crate::{Gateway, JudgedScope, MessageStep, ProgramCommand};
+use crate::{CdpGateway, JudgedScope, MessageStep, ProgramCommand};
 
 fn page(target: &str, context: &str, url: &str) -> Value {
     json!({ "targetId": target, "type": "page", "browserContextId": context, "url": url })
 }
 
 /// A connection that is attached to the page T1 by the session S1.
-fn attached() -> Gateway {
-    let mut gateway = Gateway::new("C1");
+fn attached() -> CdpGateway {
+    let mut gateway = CdpGateway::new("C1");
     let info = page("T1", "C1", "https://example.com/");
     let params = json!({ "sessionId": "S1", "targetInfo": info });
     let step = gateway.event(None, "Target.attachedToTarget", params);
@@ -19,7 +19,7 @@ fn attached() -> Gateway {
     gateway
 }
 
-fn send(gateway: &Gateway, session: Option<&str>, method: &str, params: Value) -> MessageStep {
+fn send(gateway: &CdpGateway, session: Option<&str>, method: &str, params: Value) -> MessageStep {
     let mut message = json!({ "id": 7, "method": method, "params": params });
     if let Some(session) = session {
         message["sessionId"] = session.into();

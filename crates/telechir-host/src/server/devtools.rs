@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use serde_json::Value;
 use telechir_gateway::{
-    Gateway, JudgedCommand, JudgedScope, MessageStep, ProgramCommand, opening_actions,
+    CdpGateway, JudgedCommand, JudgedScope, MessageStep, ProgramCommand, opening_actions,
 };
 use telechir_policy::Interface;
 use telechir_protocol::Failure;
@@ -91,7 +91,7 @@ impl DevtoolsConnections {
         let (messages, incoming) = mpsc::channel(MAX_UNREAD_MESSAGES);
         let outgoing = Arc::<Outgoing>::default();
         let program = ConnectedProgram {
-            gateway: Gateway::new(&channel.context),
+            gateway: CdpGateway::new(&channel.context),
             commands: channel.commands,
             grants: Some(DevtoolsGrants::default()),
             requests: self.requests.clone(),
@@ -232,7 +232,7 @@ impl Unread {
 
 /// One program, as its connection serves it.
 struct ConnectedProgram {
-    gateway: Gateway,
+    gateway: CdpGateway,
     commands: Arc<dyn DevtoolsCommands>,
     /// Absent while a command is judged.
     grants: Option<DevtoolsGrants>,
