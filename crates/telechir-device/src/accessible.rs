@@ -169,8 +169,8 @@ impl<C: Computer + WindowSystem, A: Accessibility> WithAccessibility<C, A> {
         menus: ClosedMenus,
     ) -> Result<ScreenPoint, DeviceError> {
         match self.found(target).await? {
-            Found::Point(point) => Ok(point),
-            Found::Element(id) => self.pixel_of_ref(&id, menus).await,
+            FoundTarget::Point(point) => Ok(point),
+            FoundTarget::Element(id) => self.pixel_of_ref(&id, menus).await,
         }
     }
 
@@ -186,10 +186,10 @@ impl<C: Computer + WindowSystem, A: Accessibility> WithAccessibility<C, A> {
     }
 
     /// The point or the element that a target refers to.
-    async fn found(&mut self, target: &ScreenTarget) -> Result<Found, DeviceError> {
+    async fn found(&mut self, target: &ScreenTarget) -> Result<FoundTarget, DeviceError> {
         match target {
-            ScreenTarget::Point(point) => Ok(Found::Point(*point)),
-            ScreenTarget::Element { id, .. } => Ok(Found::Element(id.clone())),
+            ScreenTarget::Point(point) => Ok(FoundTarget::Point(*point)),
+            ScreenTarget::Element { id, .. } => Ok(FoundTarget::Element(id.clone())),
             ScreenTarget::Named(named) => self.find_named_or_text(named).await,
         }
     }
@@ -292,8 +292,8 @@ impl<C: Computer + WindowSystem, A: Accessibility> WithAccessibility<C, A> {
         let mut of_elements = Vec::new();
         for target in targets {
             let point = match self.found(&target).await? {
-                Found::Point(point) => point,
-                Found::Element(id) => {
+                FoundTarget::Point(point) => point,
+                FoundTarget::Element(id) => {
                     let point = self.pixel_of_ref(&id, menus).await?;
                     of_elements.push((id, point));
                     point
@@ -424,8 +424,8 @@ impl<C: Computer + WindowSystem, A: Accessibility> WithAccessibility<C, A> {
     /// Clicks a point, or an element at its pixel; by its own action where no pixel is in reach.
     async fn click_on(&mut self, target: &ScreenTarget) -> Result<ActionReport, DeviceError> {
         let id = match self.found(target).await? {
-            Found::Point(point) => return self.click(point).await,
-            Found::Element(id) => id,
+            FoundTarget::Point(point) => return self.click(point).await,
+            FoundTarget::Element(id) => id,
         };
         let why = match self.point_of(&id, ClosedMenus::Open).await? {
             ElementPoint::At(point) => return self.click(point).await,
@@ -458,7 +458,7 @@ impl<C: Computer + WindowSystem, A: Accessibility> WithAccessibility<C, A> {
 }
 
 /// What a target refers to: OCR finds words at points.
-enum Found {
+enum FoundTarget {
     Point(ScreenPoint),
     Element(String),
 }

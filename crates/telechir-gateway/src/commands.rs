@@ -175,7 +175,7 @@ pub(crate) fn treatment(method: &str, params: &mut Map<String, Value>) -> Treatm
         }
         "Page.navigate" => match opened(params) {
             Ok(url) => once(Action::Navigate { url, tab: None }),
-            Err(refusal) => refusal,
+            Err(reason) => no(reason),
         },
         "Target.createTarget" => {
             params.retain(|name, _| {
@@ -186,7 +186,7 @@ pub(crate) fn treatment(method: &str, params: &mut Map<String, Value>) -> Treatm
             });
             match opened(params) {
                 Ok(url) => once(Action::NewTab { url: Some(url) }),
-                Err(refusal) => refusal,
+                Err(reason) => no(reason),
             }
         }
         "Target.closeTarget" => once(Action::CloseTab {
@@ -286,8 +286,8 @@ pub(crate) fn treatment(method: &str, params: &mut Map<String, Value>) -> Treatm
     }
 }
 
-/// The URL that a command opens, if it is of the web.
-fn opened(params: &mut Map<String, Value>) -> Result<String, Treatment> {
+/// The URL that a command opens, or why it is not opened.
+fn opened(params: &mut Map<String, Value>) -> Result<String, &'static str> {
     let url = text(params, "url");
     let url = match url.as_str() {
         "" => "about:blank".to_owned(),
@@ -305,17 +305,15 @@ fn opened(params: &mut Map<String, Value>) -> Result<String, Treatment> {
             .any(|scheme| lower.starts_with(scheme));
     match is_of_web && trimmed == url {
         true => Ok(url),
-        false => Err(Treatment::Refuse(
-            "only http:, https:, data: and about:blank can be opened".to_owned(),
-        )),
+        false => Err("only http:, https:, data: and about:blank can be opened"),
     }
 }
 
 fn script(method: &str, source: &Value) -> Treatment {
-    let shown = match source {
-        Value::String(text) if text.trim().is_empty() => return Treatment::Pass,
-        Value::String(text) => text.clone(),
-        other => format!("{method} {other}"),
+    let shown = match source.as_str() {
+        Some(text) if text.trim().is_empty() => return Treatment::Pass,
+        Some(text) => text.to_owned(),
+        None => format!("{method} {source}"),
     };
     let action = Action::Javascript {
         script: SCRIPT_SUBJECT.to_owned(),
@@ -333,7 +331,7 @@ fn upload(params: &Map<String, Value>) -> Treatment {
     let Some(paths) = paths else {
         return Treatment::Refuse("`files` is not a list of paths".to_owned());
     };
-    let id = match params.get("backendNodeId").or(params.get("nodeId")) {
+    let id = match params.get("backendNodeId").or_else(|| params.get("nodeId")) {
         Some(node) => format!("node {node}"),
         None => "the file control of this command".to_owned(),
     };

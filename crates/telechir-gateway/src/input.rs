@@ -58,7 +58,7 @@ pub(crate) fn touch(params: &Map<String, Value>) -> Treatment {
         "touchStart" => Action::MouseDown { at, button },
         "touchEnd" | "touchCancel" => Action::MouseUp { at, button },
         "touchMove" => Action::Move {
-            at: at.unwrap_or(Target::Point(Point::new(0, 0))),
+            at: at.unwrap_or_else(|| Target::Point(Point::new(0, 0))),
         },
         _ => return refused("`type` is no touch event"),
     })

@@ -326,10 +326,11 @@ impl HostClient {
     pub async fn send_devtools(&self, id: DevtoolsId, text: String) -> Result<(), HostError> {
         let request = HostRequest::SendDevtools { id: id.0, text };
         let mut exchange = self.request(request).await?;
-        match exchange.next("nothing is known about the message").await? {
-            HostReply::Done => Ok(()),
-            _ => Err(exchange.unexpected()),
-        }
+        let reply = exchange.next("nothing is known about the message").await?;
+        let HostReply::Done = reply else {
+            return Err(exchange.unexpected());
+        };
+        Ok(())
     }
 
     /// Waits for messages for a program; none once its connection has ended.

@@ -36,7 +36,7 @@ const CONVERTED: [&str; 9] = [
 
 /// Members through which decoders come to a converted field or to the input of a call. The same
 /// field in any other object is one that no decoder knows.
-const PLACES: [&str; 40] = [
+const PATH_NAMES: [&str; 40] = [
     "IMAGES",
     "action",
     "apiInvocationInput",
@@ -503,7 +503,7 @@ fn is_converted(foreign: &ForeignJson<'_>, leaf: &Leaf) -> bool {
         && leaf.value.is_string()
         && foreign.has_outcome
         && !is_unfinished
-        && leaf.names().skip(1).all(is_place);
+        && leaf.names().skip(1).all(is_path_name);
     is_converted_field(leaf)
         || is_status
         || (foreign.has_own_tools && is_tool_name(foreign, leaf))
@@ -520,13 +520,13 @@ fn is_converted_field(leaf: &Leaf) -> bool {
             CONVERTED.contains(&name)
                 && leaf.is_member()
                 && is_value_of(name, &leaf.value)
-                && leaf.names().skip(1).all(is_place)
+                && leaf.names().skip(1).all(is_path_name)
         }
     }
 }
 
-fn is_place(name: &str) -> bool {
-    PLACES.contains(&name)
+fn is_path_name(name: &str) -> bool {
+    PATH_NAMES.contains(&name)
 }
 
 /// Whether a value is one that decoders read in a converted field.
@@ -549,7 +549,7 @@ fn is_input(leaf: &Leaf) -> bool {
     let is_inside = around.next().is_some();
     is_inside
         && inside.into_iter().all(|name| INPUT_FIELDS.contains(&name))
-        && around.all(|name| is_place(name) || INPUTS.contains(&name))
+        && around.all(|name| is_path_name(name) || INPUTS.contains(&name))
 }
 
 impl ForeignJson<'_> {

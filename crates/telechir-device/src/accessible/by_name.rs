@@ -2,7 +2,7 @@
 
 use telechir_protocol::NamedElement;
 
-use super::{Found, WithAccessibility, ocr, refused};
+use super::{FoundTarget, WithAccessibility, ocr, refused};
 use crate::elements::{AmbiguousMatch, ElementTree, choose};
 use crate::{Accessibility, Computer, Detail, DeviceError, ScreenPoint, TextLine, WindowSystem};
 
@@ -39,10 +39,10 @@ impl<C: Computer + WindowSystem, A: Accessibility> WithAccessibility<C, A> {
     pub(super) async fn find_named_or_text(
         &mut self,
         named: &NamedElement,
-    ) -> Result<Found, DeviceError> {
+    ) -> Result<FoundTarget, DeviceError> {
         let (tree, found) = self.find_in_tree(named).await?;
         let ambiguous = match found {
-            Ok(id) => return Ok(Found::Element(id)),
+            Ok(id) => return Ok(FoundTarget::Element(id)),
             Err(ambiguous) => ambiguous,
         };
         let is_none = matches!(ambiguous, AmbiguousMatch::None { .. });
@@ -66,7 +66,7 @@ impl<C: Computer + WindowSystem, A: Accessibility> WithAccessibility<C, A> {
             viewport.map_or((x, y), |viewport| viewport.screenshot_point(x, y))
         };
         let found = ocr::find(&lines, name, self.computer.size(), seen_at);
-        found.map(Found::Point).map_err(|several| {
+        found.map(FoundTarget::Point).map_err(|several| {
             if several.is_empty() {
                 not_found(&ambiguous, &tree)
             } else {

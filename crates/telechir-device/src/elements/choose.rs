@@ -55,18 +55,18 @@ pub enum NameMatch {
 }
 
 /// How good a candidate is; smaller is better.
-type MatchRank = (NameMatch, Reach, bool, bool);
+type MatchRank = (NameMatch, Reachability, bool, bool);
 
 /// What it takes to point at an element; less is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Reach {
+enum Reachability {
     Shown,
     /// Its menu must be opened.
     InClosedMenu,
     Hidden,
 }
 
-impl Reach {
+impl Reachability {
     fn of(element: &Element) -> Self {
         match (element.is_shown(), element.is_menu_entry()) {
             (true, _) => Self::Shown,
@@ -154,7 +154,7 @@ fn rank(tree: &ElementTree, index: usize, named: &NamedElement) -> Option<MatchR
     };
     Some((
         name_match,
-        Reach::of(element),
+        Reachability::of(element),
         !is_active,
         !element.is_interactive(),
     ))

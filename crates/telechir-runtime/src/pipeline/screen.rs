@@ -206,7 +206,7 @@ fn possible(
     let screen = &session.screens[screen_index];
     for (call_index, action) in actions.iter().enumerate() {
         let obstacle = obstacle(screen, action);
-        if let Some(failure) = obstacle.or_else(|| no_pictures(session, action)) {
+        if let Some(failure) = obstacle.or_else(|| no_screenshot_for(session, action)) {
             return (call_index, Some(failure));
         }
         // The model aimed at a screenshot from before a person used the screen.
@@ -243,7 +243,7 @@ fn obstacle(screen: &ScreenSlot, action: &Action) -> Option<Failure> {
 }
 
 /// Why an action that answers with a picture is refused: the model reads only text.
-fn no_pictures(session: &SessionState, action: &Action) -> Option<Failure> {
+fn no_screenshot_for(session: &SessionState, action: &Action) -> Option<Failure> {
     let takes_one = if let Action::ObserveScreen { mode, .. } = action {
         *mode != ObserveMode::Understanding
     } else {

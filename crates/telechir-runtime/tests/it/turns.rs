@@ -77,7 +77,7 @@ async fn after_a_failure_the_rest_of_the_group_is_not_started() {
 }
 
 #[tokio::test]
-async fn a_model_that_reads_only_text_is_given_no_picture() {
+async fn a_model_that_reads_only_text_is_given_no_image() {
     let (builder, log) = desktop(open_policy());
     let mut session = builder
         .auto_screenshot(AutoScreenshot::Never)

@@ -77,7 +77,7 @@ impl ServiceAction {
         let needs_target = || {
             target
                 .clone()
-                .ok_or("expected `x` and `y`, or `label`".to_owned())
+                .ok_or_else(|| "expected `x` and `y`, or `label`".to_owned())
         };
         let click = |at: Target, count: ClickCount| Action::Click {
             at: Some(at),

@@ -51,7 +51,7 @@ fn ref_before(page: &str, name: &str) -> String {
 }
 
 #[test]
-fn a_model_that_reads_only_text_is_given_no_picture() {
+fn a_model_that_reads_only_text_is_given_no_image() {
     let fixture = BrowsingFixture::new();
     let declared = fixture
         .run(
