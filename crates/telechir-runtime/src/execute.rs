@@ -228,7 +228,7 @@ impl ScreenSlot {
             self.computer.perform(&on_screen),
         )
         .await;
-        self.is_moving = true;
+        self.is_moving |= !only_reads(action.kind());
         if done.is_ok() {
             update_pressed_keys(&mut self.pressed, action);
         }
@@ -589,5 +589,23 @@ pub(crate) fn lost(device: DeviceKind, message: &str) -> Failure {
     Failure::new(
         FailureKind::Device,
         format!("The {device} is gone: failed to {message}."),
+    )
+}
+
+/// Whether an action leaves the screen as it is, so that nothing has to settle after it.
+fn only_reads(kind: ActionKind) -> bool {
+    matches!(
+        kind,
+        ActionKind::CursorPosition
+            | ActionKind::ReadPage
+            | ActionKind::PageText
+            | ActionKind::Find
+            | ActionKind::ReadConsole
+            | ActionKind::ReadNetwork
+            | ActionKind::ReadRequest
+            | ActionKind::ListTabs
+            | ActionKind::ListWindows
+            | ActionKind::ListMonitors
+            | ActionKind::ReadClipboard
     )
 }

@@ -3,7 +3,7 @@
 use serde_json::json;
 use telechir_policy::Policy;
 use telechir_protocol::{ComputerCall, ComputerResult, FailureKind, Media, Size, StepState};
-use telechir_runtime::{DeviceKind, ScreenshotRule, Session, SessionEvent};
+use telechir_runtime::{AutoScreenshot, DeviceKind, ScreenshotRule, Session, SessionEvent};
 
 use crate::fakes::{
     FakeScreen, Log, action_json, call, click, desktop, log_of, on_screen, open_policy,
@@ -326,6 +326,23 @@ async fn settling_is_once_per_action_and_longest_before_a_screenshot() {
     on_screen(&mut session, call("c1", &[click(1, 1), click(2, 2)])).await;
     assert_eq!(log_of(&log), ["click 1,1", "click 2,2", "capture"]);
     assert_eq!(*watched.lock().unwrap(), [(40, 1), (45, 2)]);
+}
+
+#[tokio::test]
+async fn nothing_settles_after_an_action_that_only_reads() {
+    let log = Log::default();
+    let screen = FakeScreen::new(&log);
+    let settles = std::sync::Arc::clone(&screen.watched);
+    let mut session = Session::builder(open_policy())
+        .desktop(Box::new(screen))
+        .auto_screenshot(AutoScreenshot::OnRequest)
+        .build()
+        .unwrap();
+    let read = action_json("cursor_position");
+    let actions = [click(1, 1), read.clone(), read, click(2, 2)];
+    on_screen(&mut session, call("c1", &actions)).await;
+    let performed_before: Vec<_> = settles.lock().unwrap().iter().map(|(_, at)| *at).collect();
+    assert_eq!(performed_before, [1, 4]);
 }
 
 #[tokio::test]
