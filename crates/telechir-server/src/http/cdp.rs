@@ -145,10 +145,10 @@ struct CdpProgram {
 
 impl CdpProgram {
     async fn of(state: Arc<HttpState>, request: Request) -> Result<Self, Problem> {
-        check(&state)?;
         let (parts, _) = request.into_parts();
         let (request, secret) =
-            session_addresses::request(state, parts, AddressUse::Cdp, 0).await?;
+            session_addresses::request(Arc::clone(&state), parts, AddressUse::Cdp, 0).await?;
+        check(&state)?;
         Ok(Self { request, secret })
     }
 

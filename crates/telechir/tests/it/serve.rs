@@ -438,13 +438,13 @@ fn an_address_that_others_reach_is_refused() {
 }
 
 #[test]
-fn a_principal_has_16_streams_at_the_same_time() {
+fn a_principal_has_64_streams_at_the_same_time() {
     require(Component::Sandbox);
     let server = Server::of_shells();
     let agent = server.client("agent");
     let id = agent.open(&json!({}));
     let path = format!("/v1/sessions/{id}/events");
-    let mut streams: Vec<_> = (0..16).map(|_| agent.stream(&[], &path)).collect();
+    let mut streams: Vec<_> = (0..64).map(|_| agent.stream(&[], &path)).collect();
     let refused = agent.request("GET", &path, None);
     refused.is_problem(429, "too-many");
     assert_eq!(refused.header("retry-after"), Some("1"));
