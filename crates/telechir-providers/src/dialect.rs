@@ -197,7 +197,7 @@ impl Dialect {
         }
         if !codec.holds_neutral_contents {
             let items = Value::Array(std::mem::take(&mut reply.items));
-            settings::report_results(turn.results(), self.name(), &items, &mut reply.report);
+            settings::report_results(turn, self.name(), &items, &mut reply.report);
             if let Value::Array(items) = items {
                 reply.items = items;
             }

@@ -7,7 +7,7 @@ mod fields;
 use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
-use telechir_protocol::{Content, Message, Meta, Role, ToolResult};
+use telechir_protocol::{AnsweredTurn, Content, Message, Meta, Role, ToolCall, ToolResult};
 
 use self::fields::Field;
 use crate::leaves;
@@ -43,18 +43,25 @@ pub(crate) fn report_history(
     }
 }
 
-/// Reports the fields of results that `items`, their encoding, lack.
+/// Reports the fields of a turn's results that `items`, their encoding, lack.
 pub(crate) fn report_results(
-    results: &[ToolResult],
+    turn: &AnsweredTurn,
     dialect: &str,
     items: &Value,
     report: &mut Report,
 ) {
     let written = written_values::lazily(items);
     let mut reporter = Reporter::new(dialect, &written, report);
-    for result in results {
-        let id = result.call_id().map_or("", |id| id.as_str());
-        reporter.content(&result.clone().into_content(), &format!("call {id}"));
+    for (call, result) in turn.pairs() {
+        let mut result = result.clone();
+        // Whoever has the call knows the name.
+        if let (ToolCall::Function(call), ToolResult::Function(result)) = (&call, &mut result)
+            && result.name.as_ref() == Some(&call.name)
+        {
+            result.name = None;
+        }
+        let id = result.call_id().map_or("", |id| id.as_str()).to_owned();
+        reporter.content(&result.into_content(), &format!("call {id}"));
     }
 }
 

@@ -67,7 +67,9 @@ fn report_sizes(offered: &[(Tool, String)], declaration: &Declaration, report: &
     let sides: Vec<u32> = sides.into_iter().collect();
     let numbers: Vec<String> = sides.iter().map(u32::to_string).collect();
     let numbers: Vec<&str> = numbers.iter().map(String::as_str).collect();
-    let written: String = declaration.tools.iter().map(Value::to_string).collect();
+    // Converse has the tools of Anthropic's own models in a field of the body.
+    let written = declaration.tools.iter().chain(declaration.body.values());
+    let written: String = written.map(Value::to_string).collect();
     let is_digit = |c: char| c.is_ascii_digit();
     let is_number = |_, range: Range<usize>| {
         !written[..range.start].ends_with(is_digit) && !written[range.end..].starts_with(is_digit)

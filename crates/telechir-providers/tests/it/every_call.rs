@@ -2,7 +2,7 @@
 //! gets none.
 
 use serde_json::{Value, json};
-use telechir_protocol::ToolCall;
+use telechir_protocol::{ToolCall, ToolResult};
 use telechir_providers::{Dialect, EncodedReply};
 
 use crate::mutations::failed;
@@ -53,6 +53,39 @@ fn refused(dialect: Dialect, items: Value) -> EncodedReply {
     dialect
         .encode_results(&turn.answer(results).unwrap())
         .unwrap()
+}
+
+#[test]
+fn the_name_of_the_called_function_is_no_loss() {
+    let calls = [
+        (
+            Dialect::AnthropicMessages,
+            json!({"type": "tool_use", "id": "call_k1", "name": "water", "input": {}}),
+        ),
+        (
+            Dialect::OpenaiResponses,
+            json!({"type": "function_call", "call_id": "call_k1", "name": "water", "arguments": "{}"}),
+        ),
+        (
+            Dialect::BedrockConverse,
+            json!({"toolUse": {"toolUseId": "call_k1", "name": "water", "input": {}}}),
+        ),
+    ];
+    for (dialect, item) in calls {
+        let document = response(dialect, json!([item])).to_string();
+        let (turn, _) = dialect.decode_response(document).unwrap();
+        let answered = |name: &str| {
+            let mut result = failed(&turn.calls()[0]);
+            if let ToolResult::Function(result) = &mut result {
+                result.name = Some(name.to_owned());
+            }
+            let answered = turn.clone().answer(vec![result]).unwrap();
+            dialect.encode_results(&answered).unwrap().report.losses
+        };
+        assert_eq!(answered("water"), [], "{dialect}");
+        let other = answered("prune");
+        assert!(other[0].what.contains("prune"), "{dialect}: {other:?}");
+    }
 }
 
 /// The ids that the items of a reply refer to, in order.
