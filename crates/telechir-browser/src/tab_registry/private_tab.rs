@@ -1,11 +1,15 @@
 //! The tab that is no tab of the session, and the origins whose stored data it is opened for.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio::runtime::Handle;
+use tokio::time::sleep;
 
 use super::TabRegistry;
 use crate::client::{CdpClient, lock, text};
+use crate::error::CdpError;
 
 /// Origins per browser that are remembered as visited.
 pub(crate) const MAX_ORIGINS: usize = 1_000;
@@ -217,8 +221,26 @@ impl TabRegistry {
     }
 }
 
+/// Closes the tab. Chromium forgets to if the tab navigates to another process at that moment, so it
+/// is told again until there is no such tab.
 fn close(client: &CdpClient, target: &str) {
-    client.notify(None, "Target.closeTarget", json!({ "targetId": target }));
+    const INTERVAL: Duration = Duration::from_millis(100);
+    const MAX_REPEATS: u32 = 100;
+    let params = json!({ "targetId": target });
+    client.notify(None, "Target.closeTarget", params.clone());
+    let Ok(runtime) = Handle::try_current() else {
+        return;
+    };
+    let client = client.clone();
+    runtime.spawn(async move {
+        for _ in 0..MAX_REPEATS {
+            sleep(INTERVAL).await;
+            let closed = client.call(None, "Target.closeTarget", params.clone(), INTERVAL * 10);
+            if let Err(CdpError::Protocol { .. } | CdpError::Lost { .. }) = closed.await {
+                return;
+            }
+        }
+    });
 }
 
 #[cfg(test)]

@@ -314,7 +314,7 @@ async fn saving_a_state_takes_and_leaves_no_tab_of_the_owner() {
         let limit = Duration::from_millis(4 * delay);
         let _given_up_or_not = timeout(limit, perform(&mut browser, save())).await;
     }
-    assert_eventually!(foreign.pages().len() == 5);
+    assert_eventually!(foreign.pages(), |pages| pages.len() == 5);
     assert_eventually!(browser.page_context().await.unwrap().tabs.len() == 5);
     let saved = text_of(&mut browser, save()).await;
     assert!(saved.contains("of 1 origins"), "{saved}");
