@@ -195,10 +195,14 @@ async fn an_action_changes_what_pages_frames_workers_and_popups_see() {
 #[tokio::test]
 async fn a_frame_that_does_not_confirm_a_change_is_counted() {
     let site = Site::serve([
-        ("holds", "<iframe src='{elsewhere}/calm'></iframe>"),
+        (
+            "holds",
+            "<script>const ready = new Promise(done => onmessage = done)</script>\
+             <iframe src='{elsewhere}/calm'></iframe>",
+        ),
         (
             "calm",
-            "<script>onmessage = () => setTimeout(() => { for (;;); })</script>",
+            "<script>onmessage = () => setTimeout(() => { for (;;); }); parent.postMessage(0, '*')</script>",
         ),
     ]);
     let site = site.await.unwrap();
@@ -211,7 +215,9 @@ async fn a_frame_that_does_not_confirm_a_change_is_counted() {
     };
     let applied = perform(&mut browser, emulate()).await.unwrap();
     assert_eq!(applied.text.as_deref(), Some("Applied: timezone."));
-    script(&mut browser, "frames[0].postMessage(0, '*')").await;
+    // The frame may load after the page.
+    let hang = "await ready; frames[0].postMessage(0, '*')";
+    script(&mut browser, hang).await;
     assert_eventually!({
         let applied = perform(&mut browser, emulate()).await.unwrap();
         let text = applied.text.unwrap_or_default();
