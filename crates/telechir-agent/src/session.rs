@@ -19,7 +19,13 @@ pub trait AgentSession: Send {
     ) -> impl Future<Output = Result<(), AgentError>> + Send;
 
     /// The texts that calls of this turn type where input is hidden, which no recording has.
-    fn hidden_input(&self, turn: &ModelTurn) -> Vec<String>;
+    ///
+    /// # Errors
+    /// If the session cannot be asked.
+    fn hidden_input(
+        &mut self,
+        turn: &ModelTurn,
+    ) -> impl Future<Output = Result<Vec<String>, AgentError>> + Send;
 
     /// Executes the calls of a response; `response` counts them from 0, and `started` is the number
     /// of the turn if an earlier process started it. Dropping the future cancels it.
@@ -60,8 +66,8 @@ impl AgentSession for Session {
         Ok(self.record_conversation(&entry).await?)
     }
 
-    fn hidden_input(&self, turn: &ModelTurn) -> Vec<String> {
-        Self::hidden_input(self, turn)
+    async fn hidden_input(&mut self, turn: &ModelTurn) -> Result<Vec<String>, AgentError> {
+        Ok(Self::hidden_input(self, turn))
     }
 
     async fn execute(

@@ -226,12 +226,16 @@ impl<'a> TaskRun<'a> {
         response: &Response,
         session: &mut impl AgentSession,
     ) -> Result<(), AgentError> {
-        let hidden = session.hidden_input(&response.turn);
+        let hidden = session.hidden_input(&response.turn).await?;
         let is_redacted = !hidden.is_empty();
         self.redactor.hide_input(hidden);
         let mut body = response.body.clone();
         self.redactor.document(&mut body);
-        let entry = ConversationEntry::Response { body, is_redacted };
+        let entry = ConversationEntry::Response {
+            body,
+            is_redacted,
+            turn: None,
+        };
         session.record(entry).await?;
         self.responses += 1;
         self.count(response);

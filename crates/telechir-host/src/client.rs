@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use telechir_policy::Digest;
+use telechir_protocol::Content;
+use telechir_runtime::{ConversationEntry, SessionEvent};
 use tokio::time::timeout;
 
 use crate::approvals::{
@@ -17,9 +19,9 @@ use crate::message::{HostReply, HostRequest};
 use crate::probe::{CHANGE_TIMEOUT, exited, terminate};
 use crate::tokens::BearerToken;
 use crate::{
-    ControlId, DeviceKind, EventStream, HostError, OutputTail, PersonInput, Probe,
-    RecordedToolCall, RunningCall, ScreenUpdate, SessionDescription, SessionImage, SessionPaths,
-    TurnKey, TurnRequest, find,
+    ControlId, DeviceKind, DeviceOffer, EventStream, HostError, OutputTail, PersonInput, Probe,
+    RecordedToolCall, RunningCall, ScreenUpdate, ScreenshotsFor, SessionDescription, SessionImage,
+    SessionPaths, TurnKey, TurnRequest, find,
 };
 
 /// Timeout for a request that the session host answers at once.
@@ -345,6 +347,64 @@ impl HostClient {
             return Err(exchange.unexpected());
         };
         Ok(messages)
+    }
+
+    /// What a model that works on a task can use in this session. Waits while a turn runs.
+    ///
+    /// # Errors
+    /// When the dialect is unknown, or the session is being closed.
+    pub async fn offer_devices(
+        &self,
+        screenshots: ScreenshotsFor,
+    ) -> Result<DeviceOffer, HostError> {
+        let request = HostRequest::OfferDevices { screenshots };
+        let mut exchange = self.request(request).await?;
+        let reply = exchange.next("nothing is known about the request").await?;
+        let HostReply::Offered(offer) = reply else {
+            return Err(exchange.unexpected());
+        };
+        Ok(*offer)
+    }
+
+    /// The texts that calls of these contents type where the shell hides its input, such as passwords.
+    /// Waits while a turn runs.
+    ///
+    /// # Errors
+    /// When the session is being closed.
+    pub async fn hidden_input(&self, contents: Vec<Content>) -> Result<Vec<String>, HostError> {
+        let request = HostRequest::FindHiddenInput { contents };
+        let mut exchange = self.request(request).await?;
+        let reply = exchange.next("nothing is known about the request").await?;
+        let HostReply::HiddenInput { texts } = reply else {
+            return Err(exchange.unexpected());
+        };
+        Ok(texts)
+    }
+
+    /// Makes an entry of a model's conversation durable in the session's recording. Waits while a turn
+    /// runs.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub async fn record_conversation(&self, entry: ConversationEntry) -> Result<(), HostError> {
+        let entry = Box::new(entry);
+        let mut exchange = self
+            .request(HostRequest::RecordConversation { entry })
+            .await?;
+        let reply = exchange.next("the entry may be recorded").await?;
+        let HostReply::Done = reply else {
+            return Err(exchange.unexpected());
+        };
+        Ok(())
+    }
+
+    /// Reports progress of a task to those who follow the session.
+    ///
+    /// # Errors
+    /// When the event is not about a task, or the session host does not reply.
+    pub async fn report_task(&self, event: SessionEvent) -> Result<(), HostError> {
+        let event = Box::new(event);
+        self.done(HostRequest::ReportTask { event }).await
     }
 
     /// Makes the session read its policy again, and returns the digest of the new one.

@@ -28,15 +28,16 @@ pub use client::{ClosedSession, DevtoolsId, HostClient};
 pub use error::{HostError, HostErrorKind, error_chain};
 pub use event_stream::EventStream;
 pub use launch::{HostProgram, launch};
+pub(crate) use message::HostReply;
 pub use message::{
-    ControlId, PROTOCOL, PersonInControl, ScreenArea, ScreenUpdate, ScreenshotsFor,
+    ControlId, DeviceOffer, PROTOCOL, PersonInControl, ScreenArea, ScreenUpdate, ScreenshotsFor,
     SessionDescription, SessionImage, SessionState, TurnKey, TurnRequest,
 };
 pub use paths::{SessionName, SessionPaths};
 pub use probe::{Probe, find, probe};
 pub use running_call::{CallUpdate, QuestionPrompt, RunningCall};
 pub use server::{
-    CallQuestions, HostApprover, HostEnd, HostSettings, HostedSession, PersonTurns, PolicySource,
-    SessionStarter, ViewedSession, serve,
+    CallQuestions, HostApprover, HostEnd, HostSettings, HostedSession, HostedTools, PersonTurns,
+    PolicySource, SessionStarter, ViewedSession, serve,
 };
 pub use telechir_runtime::{DeviceKind, OutputTail, PersonInput, RecordedToolCall};

@@ -5,15 +5,17 @@
 //! numbered requests, any number at once; each reply has the number of its request.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use telechir_policy::{Digest, Interface};
-use telechir_protocol::{Content, Size, ToolResult};
+use telechir_protocol::{Content, Size, Tool, ToolResult};
 use telechir_runtime::{
-    ChangedArea, DeviceKind, OutputTail, PersonInput, RecordedToolCall, ScreenChanges,
+    ChangedArea, ConversationEntry, DeviceKind, OutputTail, PersonInput, RecordedToolCall,
+    ScreenChanges, SessionEvent,
 };
 
 use crate::HostErrorKind;
@@ -168,6 +170,14 @@ pub(crate) enum HostRequest {
     SendDevtools { id: u64, text: String },
     /// Wait for messages for the program; none once its connection has ended.
     ReceiveDevtools { id: u64 },
+    /// What a model that works on a task can use here.
+    OfferDevices { screenshots: ScreenshotsFor },
+    /// The texts that calls of these contents type where the shell hides its input.
+    FindHiddenInput { contents: Vec<Content> },
+    /// Make an entry of a model's conversation durable.
+    RecordConversation { entry: Box<ConversationEntry> },
+    /// Report progress of a task to those who follow the session.
+    ReportTask { event: Box<SessionEvent> },
     /// Read the policy again; an invalid one changes nothing.
     ReloadPolicy,
     /// Close the session after this time without a call at the earliest.
@@ -221,6 +231,10 @@ pub(crate) enum HostReply {
     DevtoolsOpened { id: u64 },
     /// The next messages for a program, in order; none once its connection has ended.
     DevtoolsMessages { messages: Vec<String> },
+    /// What a model can use.
+    Offered(Box<DeviceOffer>),
+    /// The texts that are typed where the shell hides its input.
+    HiddenInput { texts: Vec<String> },
     /// The session has this policy now.
     Reloaded { policy: Digest },
     /// The open questions.
@@ -387,12 +401,34 @@ mod base64_bytes {
     }
 }
 
+/// What a session offers to a model that works on a task.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct DeviceOffer {
+    /// The tools to declare.
+    pub tools: Vec<Tool>,
+    /// Size of the desktop's screenshots; absent without a desktop.
+    pub desktop: Option<Size>,
+    /// Size of the browser's screenshots; absent without a browser.
+    pub browser: Option<Size>,
+    /// The folder that shell, editor and desktop share.
+    pub workspace: PathBuf,
+    /// The row of the session's recording that is written next.
+    pub next_row: u64,
+}
+
 /// Whom the screenshots of a call are for, which decides their size, encoding and number.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ScreenshotsFor {
     /// A model that is reached in this dialect.
     Dialect(String),
+    /// The model with this name.
+    Model {
+        /// Name of the dialect in which it is reached.
+        dialect: String,
+        /// The model's name, as the provider spells it.
+        name: String,
+    },
     /// A client of the Model Context Protocol.
     Mcp {
         /// Whether only actions that take a screenshot return one.

@@ -148,6 +148,8 @@ impl RunningCall {
             | HostReply::Image(_)
             | HostReply::ScreenChanged(_)
             | HostReply::ControlTaken { .. }
+            | HostReply::Offered(_)
+            | HostReply::HiddenInput { .. }
             | HostReply::Reloaded { .. }
             | HostReply::Approvals { .. }
             | HostReply::Approval(_)

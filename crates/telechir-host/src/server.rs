@@ -11,6 +11,7 @@ mod events;
 mod person;
 mod person_turns;
 mod status;
+mod tasks;
 
 use std::future::Future;
 use std::io;
@@ -36,6 +37,8 @@ use person::{PersonControl, PersonRequest};
 pub use person_turns::PersonTurns;
 pub use status::HostSettings;
 use status::SessionStatus;
+pub use tasks::HostedTools;
+use tasks::{TaskRequest, TaskRequests, serve_task};
 
 use crate::approvals::{ApprovalQueue, UnsandboxedDevices};
 use crate::launch::StartReport;
@@ -71,6 +74,9 @@ pub trait HostedSession {
     /// # Errors
     /// When the client's dialect is unknown.
     fn set_screenshots(&mut self, whom: &ScreenshotsFor) -> Result<(), String>;
+
+    /// What a model can use of the devices.
+    fn tools(&self) -> HostedTools;
 
     /// Prepares the first turn, which a page or a file may precede; called before every turn until
     /// it succeeds once. A failure ends the session.
@@ -142,9 +148,11 @@ pub async fn serve<S: SessionStarter>(
     );
     let (person, person_requests) = PersonControl::new();
     let (devtools, devtools_requests) = DevtoolsConnections::new();
+    let (tasks, task_requests) = TaskRequests::new();
     let shared = Arc::new(Shared {
         person: Arc::new(person),
         devtools: Arc::new(devtools),
+        tasks: Arc::new(tasks),
         status: SessionStatus::new(paths.name.to_string(), settings),
         approver: HostApprover::new(Arc::clone(&calls), queue),
         calls,
@@ -169,6 +177,7 @@ pub async fn serve<S: SessionStarter>(
         shared,
         person_requests,
         devtools_requests,
+        task_requests,
         ends: Ends {
             signals,
             close_requests,
@@ -234,6 +243,7 @@ struct SessionHost {
     shared: Arc<Shared>,
     person_requests: mpsc::Receiver<PersonRequest>,
     devtools_requests: mpsc::Receiver<DevtoolsRequest>,
+    task_requests: mpsc::Receiver<TaskRequest>,
     ends: Ends,
 }
 
@@ -331,6 +341,7 @@ impl SessionHost {
             policy_slot: session.policy_slot(),
             policy_source,
             policy_changed: Notify::new(),
+            events: session.event_sender(),
         });
         self.shared.control.set(Arc::clone(&control));
         Ok(control)
@@ -366,6 +377,11 @@ impl SessionHost {
                         Ok(()) => continue,
                         Err(end) => return end,
                     }
+                }
+                Some(request) = self.task_requests.recv() => {
+                    serve_task(hosted, request).await;
+                    shared.note_use();
+                    continue;
                 }
                 () = shared.person.expired() => {
                     shared.person.finish(hosted.session()).await;

@@ -574,6 +574,13 @@ pub(crate) struct RunArguments {
     /// Without a terminal: wait up to SECONDS for an answer by `telechir approve`, then deny the call.
     #[arg(long, value_name = "SECONDS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=31_536_000))]
     pub(crate) approval_wait: u64,
+    /// Work in a session that stays: with the device flags of the first task it starts, and a later task
+    /// finds its windows, tabs and shell unchanged. Each task is a conversation of its own.
+    #[arg(long, value_name = "NAME", conflicts_with = "resume")]
+    pub(crate) session: Option<SessionName>,
+    /// Close the session after SECONDS without a task [default: 900].
+    #[arg(long, value_name = "SECONDS", requires = "session", value_parser = clap::value_parser!(u64).range(1..=31_536_000))]
+    pub(crate) idle_timeout: Option<u64>,
     #[command(flatten)]
     pub(crate) conversation: ConversationArguments,
     #[command(flatten)]

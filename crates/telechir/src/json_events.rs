@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use telechir_runtime::{EventReader, SessionEvent};
+use telechir_runtime::SessionEvent;
 use tokio::task::{JoinError, JoinHandle, block_in_place};
 
 use crate::input::write_json;
 use crate::session::{Stopped, until_stopped};
+use crate::session_events::SessionEvents;
 
 /// Timeout for writing the last events after a signal.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
@@ -17,7 +18,7 @@ pub(crate) struct JsonEvents(JoinHandle<()>);
 
 impl JsonEvents {
     /// Prints these events in a background task, at the pace of whoever reads them.
-    pub(crate) fn start(mut events: EventReader) -> Self {
+    pub(crate) fn start(mut events: SessionEvents) -> Self {
         Self(tokio::spawn(async move {
             while let Some(event) = events.next().await {
                 // A reader that pauses must not hold up the other tasks of this thread.

@@ -31,6 +31,7 @@ mod service;
 mod session;
 mod session_config;
 mod session_dir;
+mod session_events;
 mod session_host;
 mod shared_session;
 mod socket_folder;

@@ -221,8 +221,9 @@ impl<'a> AgentSession for TaskSession<'a> {
         Ok(())
     }
 
-    fn hidden_input(&self, _turn: &ModelTurn) -> Vec<String> {
-        Vec::new()
+    /// Nothing is recorded here.
+    async fn hidden_input(&mut self, _turn: &ModelTurn) -> Result<Vec<String>, AgentError> {
+        Ok(Vec::new())
     }
 
     async fn execute(

@@ -6,9 +6,10 @@ use std::time::Duration;
 use rustix::termios::tcgetwinsize;
 use telechir_policy::Verdict;
 use telechir_protocol::display::escape;
-use telechir_runtime::{ActionEffect, EventReader, SessionEvent};
+use telechir_runtime::{ActionEffect, SessionEvent};
 use tokio::task::JoinHandle;
 
+use crate::session_events::SessionEvents;
 use crate::terminal_line::{ERASE_LINE, TerminalLine};
 
 /// Maximum width of an action's summary in characters; longer ones are cut.
@@ -30,7 +31,7 @@ pub(crate) struct Progress(JoinHandle<()>);
 
 impl Progress {
     /// Shows these events in a background task.
-    pub(crate) fn start(events: EventReader) -> Self {
+    pub(crate) fn start(events: SessionEvents) -> Self {
         let style = if stderr().is_terminal() {
             OutputStyle::Terminal
         } else {
@@ -63,7 +64,7 @@ enum OutputStyle {
 
 /// Writes events until the session ends or the output is closed. Nothing is written while a
 /// question is open.
-async fn show(mut events: EventReader, out: &mut (impl Write + Send), style: OutputStyle) {
+async fn show(mut events: SessionEvents, out: &mut (impl Write + Send), style: OutputStyle) {
     let mut timeline = Timeline::default();
     while let Some(event) = events.next().await {
         let mut terminal = TerminalLine::hold().await;

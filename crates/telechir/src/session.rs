@@ -214,6 +214,9 @@ impl LiveSession {
     pub(crate) fn set_screenshots(&mut self, whom: &ScreenshotsFor) -> Result<(), CliError> {
         match whom {
             ScreenshotsFor::Dialect(name) => self.set_dialect(name.parse::<Dialect>()?, None),
+            ScreenshotsFor::Model { dialect, name } => {
+                self.set_dialect(dialect.parse::<Dialect>()?, Some(name));
+            }
             ScreenshotsFor::Mcp { on_request } => {
                 let when = match on_request {
                     true => AutoScreenshot::OnRequest,

@@ -11,8 +11,8 @@ use telechir_host::approvals::{ChoiceFile, StandingChoices};
 use telechir_host::tokens::TokenFile;
 use telechir_host::{
     HostApprover, HostClient, HostEnd, HostError, HostErrorKind, HostProgram, HostSettings,
-    HostedSession, PolicySource, Probe, RunningCall, ScreenshotsFor, SessionName, SessionPaths,
-    SessionStarter, TurnKey, TurnRequest, find, launch, serve,
+    HostedSession, HostedTools, PolicySource, Probe, RunningCall, ScreenshotsFor, SessionName,
+    SessionPaths, SessionStarter, TurnKey, TurnRequest, find, launch, serve,
 };
 use telechir_policy::{Digest, Interface, Policy};
 use telechir_protocol::{AnsweredTurn, Content, ModelTurn, ToolResult};
@@ -146,6 +146,13 @@ impl HostedSession for HostedDevices {
     fn set_screenshots(&mut self, whom: &ScreenshotsFor) -> Result<(), String> {
         let set = self.live.set_screenshots(whom);
         set.map_err(|failure| failure.text().to_owned())
+    }
+
+    fn tools(&self) -> HostedTools {
+        HostedTools {
+            tools: self.live.tools.clone(),
+            workspace: self.live.workspace(),
+        }
     }
 
     async fn prepare(&mut self) -> Result<(), String> {

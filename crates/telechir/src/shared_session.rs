@@ -21,8 +21,8 @@ impl<'a> AgentSession for SharedSession<'a> {
         self.session.record(entry).await
     }
 
-    fn hidden_input(&self, turn: &ModelTurn) -> Vec<String> {
-        self.session.hidden_input(turn)
+    async fn hidden_input(&mut self, turn: &ModelTurn) -> Result<Vec<String>, AgentError> {
+        Ok(Session::hidden_input(self.session, turn))
     }
 
     async fn execute(

@@ -67,10 +67,14 @@ async fn cross_site_frames_are_read_and_clicked_at_any_depth() {
     let site = site().await;
     let mut browser = headless().await;
     go(&mut browser, &site.url("outer")).await.unwrap();
-    let all = read(&mut browser, "full").await;
-    for fragment in ["middle words", "inner button", "outer button"] {
-        assert!(all.contains(fragment), "no {fragment} in {all}");
-    }
+    // The frames may load after the page.
+    let all = assert_eventually!(read(&mut browser, "full").await, |all| [
+        "middle words",
+        "inner button",
+        "outer button"
+    ]
+    .iter()
+    .all(|fragment| all.contains(fragment)));
     // Outside the view of the outer page and of the middle one.
     let done = perform(&mut browser, click_on(ref_of(&all, "inner button")))
         .await

@@ -18,6 +18,7 @@ use super::control::{ControlSlot, SessionControl};
 use super::devtools::DevtoolsConnections;
 use super::person::{PersonControl, PersonRequest};
 use super::status::SessionStatus;
+use super::tasks::TaskRequests;
 use super::{HostApprover, HostSettings};
 use crate::approvals::{
     ApprovalCode, ApprovalQueue, CallerReply, CallerWay, PeerProcess, UnsandboxedDevices,
@@ -65,6 +66,7 @@ impl ViewedSession {
                 Err("a call keeps the policy that it was started with".to_owned())
             }),
             policy_changed: Notify::new(),
+            events: session.event_sender(),
         }));
         Ok(PersonTurns::of(self.person, self.person_requests, session))
     }
@@ -163,6 +165,8 @@ impl CallQuestions {
         let shared = Arc::new(Shared {
             // No session serves them: a program is told that it is being closed.
             devtools: Arc::new(DevtoolsConnections::new().0),
+            // Nor tasks of other clients.
+            tasks: Arc::new(TaskRequests::new().0),
             person: Arc::clone(&self.person),
             status: SessionStatus::new(name.to_string(), self.settings.clone()),
             approver: HostApprover::new(Arc::clone(&calls), self.queue.clone()),

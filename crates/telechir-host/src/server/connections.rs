@@ -21,6 +21,7 @@ use super::ended_turns::EndedTurn;
 use super::events::{Subscription, send_events};
 use super::person::PersonControl;
 use super::status::SessionStatus;
+use super::tasks::{TaskRequests, TaskWork, report_task};
 use crate::approvals::{FoundApproval, PeerProcess, operator_of};
 use crate::frames::{MAX_CALL_BYTES, MAX_CONTROL_BYTES, MessageReader, MessageWriter};
 use crate::message::{Greeting, Hello, HostReply, HostRequest, PROTOCOL, Reply, Request};
@@ -51,6 +52,8 @@ pub(super) struct Shared {
     pub(super) person: Arc<PersonControl>,
     /// Programs that drive the browser.
     pub(super) devtools: Arc<DevtoolsConnections>,
+    /// Requests of clients whose models work on tasks.
+    pub(super) tasks: Arc<TaskRequests>,
     /// Requests to close the session.
     pub(super) closes: mpsc::Sender<Closer>,
 }
@@ -369,6 +372,20 @@ impl Client {
             HostRequest::ReceiveDevtools { id: opened } => {
                 return self.receive_devtools(id, opened);
             }
+            HostRequest::OfferDevices { screenshots } => {
+                return self.work_for_task(id, TaskWork::Offer(screenshots));
+            }
+            HostRequest::FindHiddenInput { contents } => {
+                return self.work_for_task(id, TaskWork::FindHiddenInput(contents));
+            }
+            HostRequest::RecordConversation { entry } => {
+                return self.work_for_task(id, TaskWork::Record(entry));
+            }
+            HostRequest::ReportTask { event } => done(
+                self.shared
+                    .started()
+                    .and_then(|control| report_task(&control, *event)),
+            ),
             HostRequest::ReloadPolicy => match self.shared.reload() {
                 Ok(policy) => HostReply::Reloaded { policy },
                 Err(message) => failed(message),
@@ -491,6 +508,11 @@ impl Client {
         self.replies.spawn(async move {
             send(&writer, id, reply.await.unwrap_or_else(failed)).await;
         });
+    }
+
+    fn work_for_task(&mut self, id: u64, work: TaskWork) {
+        let tasks = Arc::clone(&self.shared.tasks);
+        self.answer_later(id, async move { tasks.request(work).await });
     }
 
     fn open_devtools(&mut self, id: u64) {

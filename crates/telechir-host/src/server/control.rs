@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use telechir_policy::{Digest, Policy};
-use telechir_runtime::{PolicySlot, RecordingReader, SessionScreens, ShellOutput};
+use telechir_runtime::{EventSender, PolicySlot, RecordingReader, SessionScreens, ShellOutput};
 use tokio::sync::{Notify, watch};
 
 /// Reads the policy of a session from where it was read at the start.
@@ -19,6 +19,7 @@ pub(super) struct SessionControl {
     pub(super) policy_source: PolicySource,
     /// Notified when the slot has a policy, which an idle session takes at once.
     pub(super) policy_changed: Notify,
+    pub(super) events: EventSender,
 }
 
 impl SessionControl {

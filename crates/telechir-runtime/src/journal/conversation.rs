@@ -40,6 +40,10 @@ pub enum ConversationEntry {
         /// Whether text was removed that a call types where the shell hides its input.
         #[serde(default)]
         is_redacted: bool,
+        /// Key of the turn that executes its calls; absent if it is that of
+        /// [`crate::Session::execute_response`].
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        turn: Option<String>,
     },
 }
 
@@ -160,8 +164,12 @@ fn add(
             return Ok(());
         }
         ConversationEntry::Message { text } => RecordedEntry::Message(text),
-        ConversationEntry::Response { body, is_redacted } => {
-            let key = response_key(*responses);
+        ConversationEntry::Response {
+            body,
+            is_redacted,
+            turn,
+        } => {
+            let key = turn.unwrap_or_else(|| response_key(*responses));
             *responses += 1;
             RecordedEntry::Response(RecordedResponse {
                 body,

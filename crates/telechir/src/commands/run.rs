@@ -1,5 +1,7 @@
 //! `run`: the agent loop. The model's last message goes to stdout, its progress to stderr.
 
+mod in_session;
+
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -7,7 +9,7 @@ use std::time::Duration;
 use telechir_agent::{
     Agent, AgentError, AgentSettings, ApiKey, Canceller, EndReason, ResumeMessage, RunReport,
 };
-use telechir_providers::{Dialect, RequestOptions, ToolOffer};
+use telechir_providers::{Declaration, Dialect, RequestOptions, ToolOffer};
 use telechir_runtime::{
     ActionEffect, DeviceKind, EventReader, JournalError, RecordedConversation, RecordedEntry,
     SessionEvent,
@@ -25,10 +27,14 @@ use crate::secrets::Secrets;
 use crate::service::{self, Service};
 use crate::session::{self, LiveSession, Stopped};
 use crate::session_config::GivenFlags;
+use crate::session_events::SessionEvents;
 use crate::system_prompt::{Machine, ProgramNetwork, SystemTexts};
 
 pub(crate) async fn run(mut arguments: RunArguments) -> Result<ExitCode, CliError> {
     check_texts(&arguments)?;
+    if let Some(name) = arguments.session.clone() {
+        return in_session::run(arguments, name).await;
+    }
     let recorded = recorded(&mut arguments)?;
     if arguments.devices.is_empty() {
         take_recorded_flags(&mut arguments, recorded.as_ref())?;
@@ -69,9 +75,9 @@ pub(crate) async fn run(mut arguments: RunArguments) -> Result<ExitCode, CliErro
             return Err(error);
         }
     };
-    let progress = Progress::start(open.session.subscribe());
+    let progress = Progress::start(SessionEvents::Own(open.session.subscribe()));
     let is_json = arguments.conversation.json;
-    let json = is_json.then(|| JsonEvents::start(open.session.subscribe()));
+    let json = is_json.then(|| JsonEvents::start(SessionEvents::Own(open.session.subscribe())));
     let events = open.session.subscribe();
     let outcome = session::until_stopped(work.finish(&agent, &mut open)).await;
     canceller.cancel();
@@ -248,14 +254,7 @@ impl Work<'_> {
             tools: open.tools.clone(),
             model: Some(model.name.clone()),
         };
-        let (declaration, report) = model.dialect.declare(&offer)?;
-        for loss in &report.losses {
-            tracing::info!(
-                what = loss.what,
-                why = loss.why,
-                "the dialect cannot declare this tool option"
-            );
-        }
+        let declaration = declare(model.dialect, &offer)?;
         let machine = Machine {
             devices,
             desktop: open.session.screenshot_size(DeviceKind::Desktop),
@@ -265,13 +264,7 @@ impl Work<'_> {
             tools: serde_json::to_string(&declaration.tools)?,
         };
         let task = self.arguments.task.clone();
-        let mut options = RequestOptions {
-            model: model.name.clone(),
-            declaration,
-            images: self.arguments.conversation.images(),
-            max_history_tokens: self.arguments.conversation.max_history_tokens,
-            ..RequestOptions::default()
-        };
+        let mut options = request_options(self.arguments, model, declaration);
         let mut session = open.for_agent();
         let ended = match &self.recorded {
             None => {
@@ -290,6 +283,34 @@ impl Work<'_> {
         // Its devices do not end under the hands of a person.
         open.until_given_back().await;
         ended.map_err(|error| model.explain(&error))
+    }
+}
+
+/// The tools in the dialect's own form.
+fn declare(dialect: Dialect, offer: &ToolOffer) -> Result<Declaration, CliError> {
+    let (declaration, report) = dialect.declare(offer)?;
+    for loss in &report.losses {
+        tracing::info!(
+            what = loss.what,
+            why = loss.why,
+            "the dialect cannot declare this tool option"
+        );
+    }
+    Ok(declaration)
+}
+
+/// What every request has, without system instructions and task.
+fn request_options(
+    arguments: &RunArguments,
+    model: &ModelChoice,
+    declaration: Declaration,
+) -> RequestOptions {
+    RequestOptions {
+        model: model.name.clone(),
+        declaration,
+        images: arguments.conversation.images(),
+        max_history_tokens: arguments.conversation.max_history_tokens,
+        ..RequestOptions::default()
     }
 }
 

@@ -101,6 +101,8 @@ const EXCEPTIONS: &[(&str, Expected)] = &[
         Fails(2, "KERNEL_API_KEY is not set"),
     ),
     ("telechir run \"Sort the", Fails(2, "ANTHROPIC_API_KEY")),
+    ("telechir run \"Download the", Fails(2, "ANTHROPIC_API_KEY")),
+    ("telechir run \"Now draw the", Fails(2, "ANTHROPIC_API_KEY")),
     (
         "telechir run --resume invoices",
         Fails(1, "no run of a model"),

@@ -1,6 +1,7 @@
 //! `run` with a model over HTTP: what goes to stdout, to the model and into the recording, and how a
 //! killed run continues.
 
+mod in_session;
 pub(crate) mod model;
 mod report;
 mod resume;

@@ -108,6 +108,15 @@ pub(super) fn bash(id: &str, command: &str) -> Reply {
     )
 }
 
+/// A response that types a text into the running command.
+pub(super) fn shell_session(id: &str, text: &str) -> Reply {
+    let input = json!({"action": "send_text", "text": text});
+    response(
+        "tool_use",
+        json!([{"type": "tool_use", "id": id, "name": "shell_session", "input": input}]),
+    )
+}
+
 /// A response with a text and then one command.
 pub(super) fn text_and_bash(text: &str, id: &str, command: &str) -> Reply {
     let text = json!({"type": "text", "text": text});
