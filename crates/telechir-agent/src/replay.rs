@@ -47,7 +47,8 @@ impl TaskRun<'_> {
         recorded: &RecordedResponse,
     ) -> Result<Option<StopReason>, AgentError> {
         let bytes = serde_json::to_vec(&recorded.body)?;
-        let response = self.conversation.push_response(&bytes)?;
+        let mut response = self.conversation.push_response(&bytes)?;
+        self.carry_hosted_source(&mut response);
         let number = self.responses;
         self.responses += 1;
         self.count(&response);

@@ -18,6 +18,9 @@ pub(crate) struct TaskRun<'a> {
     redactor: Redactor,
     /// Number of responses in the conversation.
     pub(crate) responses: u64,
+    /// What the model read at its provider since its last turn with calls: the next one is judged
+    /// with it.
+    pub(crate) hosted_source: Option<String>,
     /// A turn of an earlier process that is not answered yet.
     pub(crate) open: Option<OpenTurn>,
     /// What the model gets before it is asked again.
@@ -51,6 +54,7 @@ impl<'a> TaskRun<'a> {
             conversation,
             redactor,
             responses: 0,
+            hosted_source: None,
             open: None,
             message: None,
             only_observes: false,
@@ -120,7 +124,7 @@ impl<'a> TaskRun<'a> {
         }
         self.send_message(session).await?;
         while self.finished.steps < self.agent.max_steps {
-            let response = match self.ask(session).await {
+            let mut response = match self.ask(session).await {
                 Ok(Some(response)) => response,
                 Ok(None) => return Ok(self.ended(EndReason::Cancelled)),
                 Err(error) if is_context_exceeded(&error) => {
@@ -129,6 +133,7 @@ impl<'a> TaskRun<'a> {
                 Err(error) => return Err(error),
             };
             self.record_response(&response, session).await?;
+            self.carry_hosted_source(&mut response);
             let end = match response.stop {
                 StopReason::Calls if self.only_observes && acts(&response.turn) => {
                     self.planned = response.turn.contents().to_vec();
@@ -246,6 +251,15 @@ impl<'a> TaskRun<'a> {
         }
         announce_losses(session, &response.report);
         Ok(())
+    }
+
+    /// Gives what the model read at its provider to the turn with its next calls: a response without
+    /// any is not executed.
+    pub(crate) fn carry_hosted_source(&mut self, response: &mut Response) {
+        response.turn.note_hosted_source(self.hosted_source.take());
+        if response.stop != StopReason::Calls {
+            self.hosted_source = response.turn.hosted_source();
+        }
     }
 
     /// Adds a response's tokens and keeps its text.

@@ -276,6 +276,9 @@ pub struct TurnRequest {
     pub may_be_retry: bool,
     /// The contents of the model's response.
     pub contents: Vec<Content>,
+    /// What the model read at its provider, as far as the contents do not show it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hosted_source: Option<String>,
 }
 
 /// The key of a turn: chosen by the client, unique in the session.

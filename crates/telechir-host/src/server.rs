@@ -556,7 +556,8 @@ async fn execute(
         .set_screenshots(&request.screenshots)
         .map_err(Problem::Invalid)?;
     let turn = ModelTurn::new(request.contents);
-    let turn = turn.map_err(|e| Problem::Invalid(format!("failed to {e}")))?;
+    let mut turn = turn.map_err(|e| Problem::Invalid(format!("failed to {e}")))?;
+    turn.note_hosted_source(request.hosted_source);
     hosted.prepare().await.map_err(Problem::Unprepared)?;
     let session = hosted.session();
     let answered = session.execute_identified(turn, identity, is_resumed).await;

@@ -1,9 +1,11 @@
 //! A model's turn: its calls, and the proof that each one is answered.
 
+mod hosted_source;
 mod tool_call_like;
 
 use std::collections::HashSet;
 
+pub use hosted_source::{cites_outside, hosted_source_named};
 pub use tool_call_like::ToolCallLike;
 
 use crate::{
@@ -104,6 +106,8 @@ pub struct ModelTurn {
     contents: Vec<Content>,
     /// Whether the caller answers the calls of its own functions.
     leaves_functions: bool,
+    /// What the model read at its provider where no content shows it.
+    hosted_source: Option<String>,
 }
 
 /// Why a response is not a turn that can be answered.
@@ -149,6 +153,7 @@ impl ModelTurn {
         let turn = Self {
             contents,
             leaves_functions: false,
+            hosted_source: None,
         };
         for call in turn.local_calls() {
             if call.call_id().is_none_or(|id| id.as_str().is_empty()) {
@@ -336,6 +341,7 @@ impl AnsweredTurn {
         let turn = ModelTurn {
             contents: contents.collect(),
             leaves_functions: self.turn.leaves_functions,
+            hosted_source: self.turn.hosted_source.clone(),
         };
         let mut seen = HashSet::new();
         let mut results = self.results.clone();

@@ -48,6 +48,7 @@ pub use alias::action_names::{NormalizedAction, action_aliases, normalize_action
 pub use approval::{ApprovalRequest, ApprovalResponse};
 pub use call::{
     AnsweredTurn, IncompleteTurn, InvalidTurn, ModelTurn, ToolCall, ToolCallLike, ToolResult,
+    cites_outside, hosted_source_named,
 };
 pub use computer::{
     ComputerCall, ComputerResult, SafetyCheck, SafetySource, Settling, StateChange, StepOutcome,

@@ -14,9 +14,9 @@ use crate::declaration::{RefusedTools, end_declaration};
 use crate::{
     Declaration, DecodeError, EncodeError, EncodedReply, History, Report, ScreenshotWhen,
     ToolOffer, agent_framework, anthropic, bedrock, chat, declare, duplicate_ids, forced_function,
-    foreign_contents, generated_images, google, image_formats, instructions, misrouted,
-    missing_ids, mistral, neutral, openai, precision, settings, unknown_calls, unwritten_values,
-    written_values,
+    foreign_contents, generated_images, google, hosted_source, image_formats, instructions,
+    misrouted, missing_ids, mistral, neutral, openai, precision, settings, unknown_calls,
+    unwritten_values, written_values,
 };
 
 /// A provider's JSON format for tool calls and results.
@@ -129,11 +129,13 @@ impl Dialect {
     /// Decodes a response of this dialect. Each call for the client has a neutral kind.
     pub(crate) fn decode_turn(self, response: Value) -> Result<(ModelTurn, Report), DecodeError> {
         let codec = self.codec();
+        let hosted_source = hosted_source::find(&response);
         let (turn, report) = (codec.decode_response)(response)?;
-        let turn = match codec.id_field_of_unknown_calls {
+        let mut turn = match codec.id_field_of_unknown_calls {
             Some(id_field) => unknown_calls::answerable(turn, id_field, codec.raw_dialect),
             None => turn,
         };
+        turn.note_hosted_source(hosted_source);
         Ok((turn, report))
     }
 

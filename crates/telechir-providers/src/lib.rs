@@ -41,6 +41,7 @@ mod foreign_contents;
 mod generated_images;
 mod google;
 mod history;
+mod hosted_source;
 mod image_formats;
 mod image_size;
 mod instructions;

@@ -26,6 +26,7 @@ pub(crate) fn rename(
     if reasons.is_empty() {
         return Ok(turn);
     }
+    let hosted_source = turn.hosted_source();
     let mut contents = turn.contents().to_vec();
     let mut renames = Vec::new();
     let mut ids = NewIds::of(&contents);
@@ -55,7 +56,9 @@ pub(crate) fn rename(
             format!("as {new}; the call is not executed"),
         );
     }
-    Ok(ModelTurn::new(contents)?)
+    let mut turn = ModelTurn::new(contents)?;
+    turn.note_hosted_source(hosted_source);
+    Ok(turn)
 }
 
 /// A new id for a call.

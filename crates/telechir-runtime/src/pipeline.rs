@@ -48,6 +48,10 @@ pub(crate) async fn execute(
     if next.is_none() {
         session.continue_untrusted().await?;
     }
+    if let Some(source) = turn.hosted_source() {
+        session.trust.note_untrusted(&source);
+        session.announce_untrusted();
+    }
     session.next_turn = Some(next.unwrap_or(0).max(guard.turn.number + 1));
     session.is_in_turn = true;
     session.screens.iter_mut().for_each(ScreenSlot::begin_turn);

@@ -148,6 +148,7 @@ impl McpSession {
             runs_on: false,
             may_be_retry: false,
             contents: answered_contents(&turn),
+            hosted_source: turn.hosted_source(),
         };
         let client = self.connect().await?;
         let mut call = client.execute(request).await.map_err(host_failure)?;

@@ -20,6 +20,7 @@ mod functions;
 mod generated_images;
 mod google;
 mod hosted_failures;
+mod hosted_sources;
 mod images;
 mod job_input;
 mod live;

@@ -430,10 +430,11 @@ async fn close(
     if screen.lost.is_some() || session.control.is_taken() {
         return;
     }
-    if screen.device == Device::Desktop && screen.display == DisplayOwner::Existing {
-        session
-            .trust
-            .note_untrusted("the windows of the existing display");
+    if screen.display == DisplayOwner::Existing {
+        session.trust.note_untrusted(match screen.device {
+            Device::Desktop => "the windows of the existing display",
+            Device::Browser => "the user's own browser",
+        });
     }
     match screen.context(&session.limits).await {
         Ok(context) => {
@@ -452,6 +453,9 @@ async fn close(
             }
         }
         Err(error) => {
+            session
+                .trust
+                .note_untrusted("a page whose address is not known");
             let message = format!(
                 "Failed to {error}, so the result does not include the page of the {}.",
                 screen.kind().name()

@@ -6,10 +6,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use telechir_device::{
-    ActionReport, Computer, DeviceError, ElementMarks, Frame, InputWindows, Mark, MarkKind,
-    PageContext, PageContextSource, PartLocation, PointedWindows, ScreenAction, ScreenPart,
-    ScreenRegion, ScreenTarget, Settle, Settled, Shell, ShellCommand, ShellInput, StopSignal,
-    UntilStopped, Viewport, Window, WindowSystem,
+    ActionReport, Computer, DeviceError, DevtoolsSource, ElementMarks, Frame, InputWindows, Mark,
+    MarkKind, PageContext, PageContextSource, PartLocation, PointedWindows, ScreenAction,
+    ScreenPart, ScreenRegion, ScreenTarget, Settle, Settled, Shell, ShellCommand, ShellInput,
+    StopSignal, UntilStopped, Viewport, Window, WindowSystem,
 };
 use telechir_policy::{ContentTrust, Decision, Policy, Question};
 use telechir_protocol::{
@@ -18,6 +18,8 @@ use telechir_protocol::{
 };
 use telechir_runtime::{Answer, Approver, ControlLease, Session, SessionBuilder};
 use tokio::sync::watch;
+
+use crate::devtools::FakeDevtools;
 
 /// What a device was called with, in order.
 pub(crate) type Log = Arc<Mutex<Vec<String>>>;
@@ -28,6 +30,9 @@ pub(crate) fn log_of(log: &Log) -> Vec<String> {
 
 /// The kill switch's reason, after a request to minimise a window.
 const STOPPED: &str = "the stop key was pressed";
+
+/// The address of a page that cannot be read.
+pub(crate) const UNREADABLE: &str = "unreadable:";
 
 /// A screen that logs its calls; its colour is their number.
 #[derive(Debug)]
@@ -52,6 +57,10 @@ pub(crate) struct FakeScreen {
     pub(crate) person: Option<ControlLease>,
     /// Words that only a text recognizer finds, or why it cannot.
     pub(crate) words: Result<Vec<&'static str>, &'static str>,
+    /// Its windows, which tests change between actions.
+    pub(crate) windows: Arc<Mutex<Vec<Window>>>,
+    /// The protocol that other programs drive it by.
+    pub(crate) devtools: Option<FakeDevtools>,
 }
 
 impl FakeScreen {
@@ -68,6 +77,8 @@ impl FakeScreen {
             outline: None,
             person: None,
             words: Ok(Vec::new()),
+            windows: Arc::default(),
+            devtools: None,
         }
     }
 
@@ -155,6 +166,11 @@ impl Computer for FakeScreen {
         Some(self)
     }
 
+    fn devtools(&self) -> Option<Box<dyn DevtoolsSource>> {
+        let devtools = self.devtools.clone()?;
+        Some(Box::new(devtools))
+    }
+
     fn page(&mut self) -> Option<&mut dyn PageContextSource> {
         Some(self)
     }
@@ -171,7 +187,7 @@ impl Computer for FakeScreen {
 #[async_trait]
 impl WindowSystem for FakeScreen {
     async fn windows(&mut self) -> Result<Vec<Window>, DeviceError> {
-        Ok(Vec::new())
+        Ok(self.windows.lock().unwrap().clone())
     }
 
     async fn input_windows(
@@ -285,6 +301,11 @@ impl PageContextSource for FakeScreen {
         let Some(url) = self.url.clone() else {
             return Ok(PageContext::default());
         };
+        if url == UNREADABLE {
+            return Err(DeviceError::Refused {
+                message: "The page has crashed.".to_owned(),
+            });
+        }
         let (tab_id, title) = ("1".to_owned(), "Page".to_owned());
         let tabs = vec![TabState {
             tab_id,

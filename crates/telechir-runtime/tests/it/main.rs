@@ -8,6 +8,7 @@
 mod approval;
 mod attacks;
 mod control;
+mod devtools;
 mod edits;
 mod fakes;
 mod full_disk;
@@ -21,3 +22,4 @@ mod shells;
 mod steps;
 mod stops;
 mod turns;
+mod window_notes;

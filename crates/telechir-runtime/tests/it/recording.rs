@@ -233,3 +233,76 @@ async fn a_reader_sees_one_run_and_the_end_of_the_recording() {
     let last = batch.events.last().map(|last| last.event["event"].clone());
     assert_eq!(last, Some(json!("session_closed")));
 }
+
+#[tokio::test]
+async fn a_call_is_found_by_the_row_of_its_event_with_its_own_result() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut session = session(&folder, shell(open_policy()).0, "run");
+    let recording = session.recording().unwrap();
+    let calls = vec![in_shell("a1", "make a"), in_shell("a2", "fail")];
+    execute(&mut session, "first", calls).await;
+    let batch = recording.events(1, 1000).await.unwrap();
+    let mut found = Vec::new();
+    for event in &batch.events {
+        let is_call = event.event["event"] == "call_received";
+        match recording.call(event.row).await.unwrap() {
+            Some(recorded) => {
+                assert!(is_call, "{event:?}");
+                let result = recorded.result.unwrap();
+                assert_eq!(result["call_id"], recorded.call["call_id"]);
+                found.push(recorded.call["call_id"].as_str().unwrap().to_owned());
+            }
+            None => assert!(!is_call, "{event:?}"),
+        }
+    }
+    assert_eq!(found, ["a1", "a2"]);
+    assert_eq!(recording.call(u64::MAX).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_call_that_has_no_result_yet_is_found_without_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut session = session(&folder, shell(open_policy()).0, "run");
+    let recording = session.recording().unwrap();
+    execute(&mut session, "first", vec![in_shell("a1", "make a")]).await;
+    let contents = vec![in_shell("a2", "forever")];
+    let mut running = Box::pin(execute(&mut session, "second", contents));
+    let is_received = async || {
+        let batch = recording.events(1, 1000).await.unwrap();
+        let events = batch.events.into_iter();
+        let is_its = |event: &RecordedEvent| {
+            event.event["event"] == "call_received" && event.event["call_id"] == "a2"
+        };
+        let mut rows = events.filter(is_its).map(|event| event.row);
+        rows.next()
+    };
+    let row = loop {
+        let next = std::future::poll_fn(|context| {
+            assert!(running.as_mut().poll(context).is_pending());
+            Poll::Ready(())
+        });
+        next.await;
+        if let Some(row) = is_received().await {
+            break row;
+        }
+    };
+    let recorded = recording.call(row).await.unwrap().unwrap();
+    assert_eq!(recorded.call["call_id"], "a2");
+    assert_eq!(recorded.result, None);
+}
+
+#[tokio::test]
+async fn an_event_is_recorded_beside_a_session() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = Journal::open(folder.path()).unwrap();
+    let event = SessionEvent::Warning {
+        message: "before the session".to_owned(),
+    };
+    journal.record(&RunId::new("run"), &event).await.unwrap();
+    let rows = telechir_runtime::read(folder.path()).unwrap();
+    let rows: Vec<String> = rows.iter().map(|row| row.body.to_string()).collect();
+    assert!(
+        rows.iter().any(|row| row.contains("before the session")),
+        "{rows:?}"
+    );
+}

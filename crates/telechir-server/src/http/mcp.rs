@@ -208,6 +208,7 @@ impl SessionAccess for McpSession {
             runs_on: false,
             may_be_retry,
             contents: turn.without_left_calls(),
+            hosted_source: turn.hosted_source(),
         };
         let failed = |error: telechir_host::HostError| error.to_string();
         let mut running = client.execute(request).await.map_err(failed)?;

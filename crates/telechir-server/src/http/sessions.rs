@@ -264,6 +264,7 @@ async fn wait_for_devices(client: &HostClient) -> Result<(), Problem> {
         runs_on: true,
         may_be_retry: false,
         contents: Vec::new(),
+        hosted_source: None,
     };
     let not_started = |error: HostError| Problem::new(ProblemKind::NotStarted, error.to_string());
     let mut call = client.execute(turn).await.map_err(failure)?;

@@ -4,6 +4,7 @@ mod answers;
 mod first_page;
 mod folders;
 mod host_environment;
+mod hosted_content;
 mod modes;
 mod terminal;
 mod workspace;

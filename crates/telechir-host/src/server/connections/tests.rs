@@ -102,6 +102,7 @@ impl TestClient {
             runs_on: false,
             may_be_retry: false,
             contents: contents.collect(),
+            hosted_source: None,
         };
         self.send(id, HostRequest::Execute(request)).await;
     }

@@ -1,11 +1,13 @@
 //! What a page makes a model do in the same session, and after a crash.
 
+use serde_json::{Map, Value};
 use telechir_policy::{Policy, Question};
-use telechir_protocol::FailureKind;
-use telechir_runtime::{Answer, Approver, Journal, RunId, Session, SessionEvent};
+use telechir_protocol::{Content, FailureKind, ModelTurn, ShellResult, ToolResult, UnknownContent};
+use telechir_runtime::{Answer, Approver, Journal, RunId, Session, SessionBuilder, SessionEvent};
 
 use crate::fakes::{
-    FakeScreen, Log, action_json, call, commands, in_shell, log_of, on_screen, open_policy, shell,
+    FakeScreen, Log, UNREADABLE, action_json, call, commands, in_shell, log_of, on_screen,
+    open_policy, shell,
 };
 
 const RULES: &str = "
@@ -46,6 +48,57 @@ async fn a_page_outside_of_the_trusted_set_tightens_the_session_for_good() {
         assert_eq!(later.error.is_some(), is_tightened, "continued: {url}");
         continued.close().await.unwrap();
     }
+}
+
+/// What a provider searched or fetched for the model came in the response with the call.
+#[tokio::test]
+async fn what_a_model_read_at_its_provider_tightens_the_session_from_that_response_on() {
+    let found = || Content::Other(UnknownContent::new("d", kind_of("web_search_call")));
+    let in_answer = |id: &str| {
+        let mut turn = ModelTurn::new(vec![Content::ShellCall(commands(id, &["ls"]))]).unwrap();
+        turn.note_hosted_source(Some("the model's provider (groundingMetadata)".to_owned()));
+        turn
+    };
+    let beside = |id: &str| {
+        ModelTurn::new(vec![found(), Content::ShellCall(commands(id, &["ls"]))]).unwrap()
+    };
+    let nothing_else = |_: &str| ModelTurn::new(vec![found()]).unwrap();
+    type Turn<'a> = &'a dyn Fn(&str) -> ModelTurn;
+    let turns: [(&str, Turn<'_>); 3] = [
+        ("the model's provider (groundingMetadata)", &in_answer),
+        ("the model's provider (web_search_call)", &beside),
+        ("the model's provider (web_search_call)", &nothing_else),
+    ];
+    for (expected, turn) in turns {
+        let (builder, log) = shell(Policy::from_toml(RULES, "p.toml").unwrap());
+        let mut session = builder.build().unwrap();
+        let mut events = session.subscribe();
+        let before = in_shell(&mut session, commands("s1", &["ls"])).await;
+        assert_eq!(before.error, None);
+        for id in ["s2", "s3"] {
+            let answered = session.execute(turn(id)).await.unwrap();
+            let is_denied = |result: &ToolResult| {
+                matches!(result, ToolResult::Shell(ShellResult { error: Some(failure), .. })
+                    if failure.kind == FailureKind::Denied)
+            };
+            assert!(answered.results().iter().all(is_denied), "{answered:?}");
+        }
+        let later = in_shell(&mut session, commands("s4", &["ls"])).await;
+        assert_eq!(later.error.unwrap().kind, FailureKind::Denied);
+        assert_eq!(log_of(&log), ["ls [30000 ms]"]);
+        session.close().await.unwrap();
+        let mut sources = Vec::new();
+        while let Some(event) = events.next().await {
+            if let SessionEvent::UntrustedContent { source } = &*event {
+                sources.push(source.clone());
+            }
+        }
+        assert_eq!(sources, [expected]);
+    }
+}
+
+fn kind_of(kind: &str) -> Map<String, Value> {
+    Map::from_iter([("type".to_owned(), kind.into())])
 }
 
 /// All commands of a call are judged before the first runs, and each further one again.
@@ -142,17 +195,39 @@ async fn only_an_approval_for_it_trusts_what_was_read() {
 }
 
 #[tokio::test]
-async fn windows_of_an_existing_display_are_untrusted_and_those_of_a_private_one_are_not() {
-    for (is_existing, expected) in [
-        (true, vec!["the windows of the existing display".to_owned()]),
-        (false, Vec::new()),
-    ] {
-        let screen = Box::new(FakeScreen::new(&Log::default()));
-        let builder = Session::builder(open_policy());
-        let builder = match is_existing {
-            true => builder.existing_desktop(screen),
-            false => builder.desktop(screen),
-        };
+async fn what_belongs_to_the_user_or_is_not_known_is_untrusted() {
+    type Connect = fn(SessionBuilder, Box<FakeScreen>) -> SessionBuilder;
+    let cases: [(Connect, &str, Option<&str>); 5] = [
+        (
+            |builder, screen| builder.existing_desktop(screen),
+            "about:blank",
+            Some("the windows of the existing display"),
+        ),
+        (
+            |builder, screen| builder.desktop(screen),
+            "about:blank",
+            None,
+        ),
+        (
+            |builder, screen| builder.existing_browser(screen),
+            "about:blank",
+            Some("the user's own browser"),
+        ),
+        (
+            |builder, screen| builder.browser(screen),
+            "about:blank",
+            None,
+        ),
+        (
+            |builder, screen| builder.browser(screen),
+            UNREADABLE,
+            Some("a page whose address is not known"),
+        ),
+    ];
+    for (connect, url, expected) in cases {
+        let mut screen = FakeScreen::new(&Log::default());
+        screen.url = Some(url.to_owned());
+        let builder = connect(Session::builder(open_policy()), Box::new(screen));
         let mut session = builder.build().unwrap();
         let mut events = session.subscribe();
         on_screen(&mut session, call("c1", &[action_json("screenshot")])).await;
@@ -163,6 +238,6 @@ async fn windows_of_an_existing_display_are_untrusted_and_those_of_a_private_one
                 sources.push(source.clone());
             }
         }
-        assert_eq!(sources, expected);
+        assert_eq!(sources, Vec::from_iter(expected), "{url}");
     }
 }

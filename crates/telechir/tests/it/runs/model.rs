@@ -132,7 +132,8 @@ pub(super) fn computer(id: &str, name: &str, input: Value) -> Reply {
     response("tool_use", json!([call]))
 }
 
-fn response(stop: &str, content: Value) -> Reply {
+/// A response with this content.
+pub(crate) fn response(stop: &str, content: Value) -> Reply {
     let body = json!({
         "id": "msg_1", "type": "message", "role": "assistant", "model": "claude-opus-5-5",
         "content": content, "stop_reason": stop, "stop_sequence": null,
