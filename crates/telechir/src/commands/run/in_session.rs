@@ -280,6 +280,7 @@ impl AgentSession for TaskInSession {
             queue_ms: u64::try_from(QUEUE_TIMEOUT.as_millis()).unwrap_or(u64::MAX),
             runs_on: false,
             may_be_retry: false,
+            hosted_source: turn.hosted_source(),
             contents: answered_contents(&turn),
         };
         let call = self.client.execute(request).await.map_err(failed)?;
