@@ -43,6 +43,8 @@ pub(super) enum CallContext {
 pub(super) struct ItemReader {
     /// Contexts by call id.
     pub(super) call_contexts: HashMap<String, CallContext>,
+    /// Call ids of local shell calls by the ids of their items.
+    pub(super) local_shell_calls: HashMap<String, String>,
     pub(super) report: Report,
 }
 
@@ -63,11 +65,14 @@ impl ItemReader {
                 .map(|call| message_of(Role::Assistant, call)),
             "shell_call_output" => self.shell_output(item),
             "local_shell_call" => {
+                let ids = text(item, "id").zip(text(item, "call_id"));
+                let ids = ids.map(|(id, call_id)| (id.to_owned(), call_id.to_owned()));
+                self.local_shell_calls.extend(ids);
                 shell::local_call(item).map(|call| message_of(Role::Assistant, call))
             }
-            "local_shell_call_output" => {
-                shell::local_output(item).map(|output| message_of(Role::Tool, output))
-            }
+            "local_shell_call_output" => self
+                .local_output(item)
+                .map(|output| message_of(Role::Tool, output)),
             "apply_patch_call" => edit::call(item).map(|call| message_of(Role::Assistant, call)),
             "apply_patch_call_output" => {
                 edit::output(item).map(|output| message_of(Role::Tool, output))
@@ -136,10 +141,22 @@ pub(super) fn matches_json(json: &serde_json::Value, message: &Message) -> bool 
             .collect();
         let mut reader = ItemReader {
             call_contexts,
+            local_shell_calls: local_shell_call(item, message),
             report: Report::default(),
         };
         reader.item(item, "") == *message
     })
+}
+
+/// The call that a result names by the id of its item.
+fn local_shell_call(item: &Item, message: &Message) -> HashMap<String, String> {
+    match message.contents.first() {
+        Some(Content::ShellResult(result)) => text(item, "id")
+            .map(|id| (id.to_owned(), result.call_id.to_string()))
+            .into_iter()
+            .collect(),
+        _ => HashMap::new(),
+    }
 }
 
 /// The raw item of the leading contents and the number of contents it covers, if none was edited.

@@ -73,7 +73,8 @@ fn pairs(items: &[&Item], is_stored: bool) -> Result<(), EncodeError> {
     let mut open: HashMap<&str, (usize, &Item)> = HashMap::new();
     let mut called = HashSet::new();
     for (at, item) in items.iter().enumerate() {
-        let Some(call_id) = text(item, "call_id") else {
+        let call_id = text(item, "call_id").or_else(|| local_shell_call(item, &open));
+        let Some(call_id) = call_id else {
             continue;
         };
         if LOCAL_CALLS.contains(&kind(item)) || is_other_call(item) {
@@ -105,6 +106,17 @@ fn pairs(items: &[&Item], is_stored: bool) -> Result<(), EncodeError> {
         }
         None => Ok(()),
     }
+}
+
+/// The call of an output that has only `id`: the call's id, or that of its item.
+fn local_shell_call<'a>(
+    output: &'a Item,
+    open: &HashMap<&str, (usize, &'a Item)>,
+) -> Option<&'a str> {
+    let id = text(output, "id").filter(|_| kind(output) == "local_shell_call_output")?;
+    let mut calls = open.values().map(|(_, call)| *call);
+    let call = calls.find(|call| kind(call) == "local_shell_call" && text(call, "id") == Some(id));
+    call.map_or(Some(id), |call| text(call, "call_id"))
 }
 
 fn refused_output(call: Option<&Item>, output: &Item) -> Option<String> {

@@ -156,8 +156,11 @@ impl LiveContents {
         };
         let is_nine = id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
         let needs_nine = matches!(self.api, Api::Mistral | Api::Conversations);
+        // A call that is no function has the type of its item as its name, until it is complete.
+        let is_item = self.source == Api::Responses && name.ends_with("_call");
         self.api != Api::Generate
             && !is_google
+            && !is_item
             && is_plain(id)
             && is_plain(name)
             && (is_nine || !needs_nine)

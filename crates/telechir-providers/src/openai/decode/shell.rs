@@ -64,6 +64,36 @@ impl ItemReader {
         };
         Some(message_of(role, Content::ShellResult(result)))
     }
+
+    /// The result of a local shell call. The API's types have only `id` for the call: its call id,
+    /// or the id of its item.
+    pub(super) fn local_output(&self, item: &Item) -> Option<Content> {
+        let id = text(item, "id");
+        let of_item = id.and_then(|id| self.local_shell_calls.get(id));
+        let call_id = text(item, "call_id").or_else(|| of_item.map(String::as_str));
+        let call_id = call_id.or(id)?;
+        let printed_text = text(item, "output").unwrap_or_default();
+        let own_format = serde_json::from_str::<CommandOutput>(printed_text).ok();
+        let combined = own_format.is_none();
+        let printed = || CommandOutput {
+            stdout: printed_text.to_owned(),
+            ..CommandOutput::default()
+        };
+        let mut result = ShellResult::new(
+            CallId::from(call_id),
+            vec![own_format.unwrap_or_else(printed)],
+        );
+        result.combined = combined;
+        result.item_id = owned(item, "id");
+        result.meta = raw(item);
+        result.meta.set_property(
+            PROVIDER,
+            form_property::NAME,
+            form_property::LOCAL_SHELL.into(),
+        );
+        keep(&mut result.meta, item, &["status"]);
+        Some(Content::ShellResult(result))
+    }
 }
 
 /// The commands; a single string instead of a list occurs in practice and is one command.
@@ -164,30 +194,4 @@ pub(super) fn local_call(item: &Item) -> Option<Content> {
         form_property::LOCAL_SHELL.into(),
     );
     Some(Content::ShellCall(call))
-}
-
-/// The output is a single text: JSON if written by this dialect, plain output otherwise.
-pub(super) fn local_output(item: &Item) -> Option<Content> {
-    let call_id = text(item, "call_id").or_else(|| text(item, "id"))?;
-    let printed_text = text(item, "output").unwrap_or_default();
-    let own_format = serde_json::from_str::<CommandOutput>(printed_text).ok();
-    let combined = own_format.is_none();
-    let printed = || CommandOutput {
-        stdout: printed_text.to_owned(),
-        ..CommandOutput::default()
-    };
-    let mut result = ShellResult::new(
-        CallId::from(call_id),
-        vec![own_format.unwrap_or_else(printed)],
-    );
-    result.combined = combined;
-    result.item_id = owned(item, "id");
-    result.meta = raw(item);
-    result.meta.set_property(
-        PROVIDER,
-        form_property::NAME,
-        form_property::LOCAL_SHELL.into(),
-    );
-    keep(&mut result.meta, item, &["status"]);
-    Some(Content::ShellResult(result))
 }

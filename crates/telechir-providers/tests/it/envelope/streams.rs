@@ -311,3 +311,34 @@ fn the_end_and_the_counts_of_a_stream_are_translated() {
     );
     assert!(!text.contains("claude-opus-5-5"), "{text}");
 }
+
+#[test]
+fn a_call_that_is_no_function_may_change_until_its_end() {
+    let item = |call_id: &str, status: &str, arguments: Value| {
+        json!({"id": "tsc_1", "type": "tool_search_call", "status": status, "call_id": call_id,
+            "execution": "client", "arguments": arguments})
+    };
+    let done = item("call_second", "completed", json!({"goal": "count gulls"}));
+    let stream = events(&[
+        json!({"type": "response.created",
+            "response": {"id": "resp_1", "status": "in_progress", "model": "gpt-5.4", "output": []}}),
+        json!({"type": "response.output_item.added", "output_index": 0,
+            "item": item("call_first", "in_progress", json!({}))}),
+        json!({"type": "response.output_item.done", "output_index": 0, "item": done}),
+        json!({"type": "response.completed",
+            "response": {"id": "resp_1", "status": "completed", "model": "gpt-5.4", "output": [done]}}),
+    ]);
+    let from = Dialect::OpenaiResponses;
+    for to in streamed().filter(|to| *to != from) {
+        let (pieces, _) = run(
+            from,
+            to,
+            &stream,
+            usize::MAX,
+            &TranslationOptions::default(),
+        );
+        let turn = decode(to, &pieces.concat());
+        let called = serde_json::to_string(turn.contents()).unwrap();
+        assert!(called.contains("count gulls"), "{to}: {called}");
+    }
+}

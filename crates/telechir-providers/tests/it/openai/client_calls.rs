@@ -130,3 +130,24 @@ fn a_tool_search_is_written_again_without_its_original_json() {
     assert_eq!(written(&read).0, document);
     assert!(DIALECT.encode_history(&read).unwrap().1.is_lossless());
 }
+
+#[test]
+fn an_output_of_a_local_shell_may_name_its_call_by_id_alone() {
+    let call = json!({
+        "type": "local_shell_call", "id": "lsh_7", "call_id": "call_l7", "status": "completed",
+        "action": {"type": "exec", "command": ["tide", "--now"], "env": {}},
+    });
+    for id in ["call_l7", "lsh_7"] {
+        let output = json!({"type": "local_shell_call_output", "id": id, "output": "High water."});
+        let document = json!([call, output]);
+        let request = json!({"model": "gpt-5.4", "input": document});
+        assert_eq!(written(&history(&request)).0, request);
+        let read = history(&document);
+        let (messages, _) = Dialect::Functions.encode_history(&read).unwrap();
+        assert_eq!(
+            messages[1]["tool_call_id"],
+            messages[0]["tool_calls"][0]["id"]
+        );
+        assert_eq!(messages[1]["tool_call_id"], "call_l7");
+    }
+}
