@@ -8,6 +8,8 @@ pub(crate) mod turns;
 use serde_json::{Map, Value};
 use telechir_protocol::{Content, InvalidTurn, Message, ModelTurn};
 
+use crate::Report;
+
 /// Messages with the envelope they were decoded from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct History {
@@ -83,28 +85,33 @@ impl Envelope {
         }
     }
 
-    /// The fields around the list, without nulls, if the envelope is of another dialect; then those
-    /// beside the messages in the entries of the list, as pointers: `/candidates/0/finishReason`.
-    pub(crate) fn foreign_fields(&self, dialect: &str) -> impl Iterator<Item = String> {
-        let foreign = match self {
-            Self::Object {
-                dialect: other,
-                member,
-                rest,
-            } if *other != dialect => Some((*member, rest)),
-            Self::Object { .. } | Self::List => None,
+    /// Reports the members around the list, without nulls, if the envelope is of another dialect, and
+    /// those beside the messages in the entries of the list, such as `/candidates/0/finishReason`.
+    /// The role and type of a response that is a message are those of the message.
+    pub(crate) fn report_foreign(&self, dialect: &str, report: &mut Report) {
+        let Self::Object {
+            dialect: other,
+            member,
+            rest,
+        } = self
+        else {
+            return;
         };
-        foreign.into_iter().flat_map(|(member, rest)| {
-            let around = rest
-                .iter()
-                .filter(move |(name, value)| *name != member && !value.is_null());
-            let around = around.map(|(name, _)| name.clone());
-            around.chain(
-                rest.get(member)
-                    .into_iter()
-                    .flat_map(move |list| fields_beside(&format!("/{member}"), list)),
-            )
-        })
+        if *other == dialect {
+            return;
+        }
+        let is_around = |name: &str| ![*member, "role", "type"].contains(&name);
+        let around = rest
+            .iter()
+            .filter(|(name, value)| is_around(name) && !value.is_null());
+        let around = around.map(|(name, _)| format!("/{name}"));
+        let list = rest.get(*member).into_iter();
+        let beside = list.flat_map(|list| fields_beside(&format!("/{member}"), list));
+        for pointer in around.chain(beside) {
+            let name = pointer.rsplit('/').next().unwrap_or_default();
+            let why = "a list of messages has no members of a request or response";
+            report.lost(format!("member `{name}`"), pointer.clone(), why);
+        }
     }
 }
 

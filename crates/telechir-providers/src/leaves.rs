@@ -233,7 +233,12 @@ pub(crate) fn is_encoded_in_text(name: &str, value: &Value, result: &Map<String,
         && *value == true
         && text()
             .and_then(first_text)
-            .is_some_and(|text| text.starts_with(ERROR))
+            .is_some_and(|text| text.starts_with(ERROR) || has_error(text))
+}
+
+/// Whether a text is the JSON of an object with an error.
+fn has_error(text: &str) -> bool {
+    json_in(text).is_some_and(|json| json.get("error").is_some_and(|error| !error.is_null()))
 }
 
 /// A text, or the text of the first part of a list.

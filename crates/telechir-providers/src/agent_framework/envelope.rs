@@ -210,10 +210,7 @@ pub(super) fn write_history(history: &History) -> (Value, Report) {
             rest,
         } if *dialect == DIALECT => put_back(member, rest, list),
         Envelope::Object { .. } => {
-            let why = "a list of messages has no request or response members";
-            for name in history.envelope.foreign_fields(DIALECT) {
-                report.lost(format!("member `{name}`"), name, why);
-            }
+            history.envelope.report_foreign(DIALECT, &mut report);
             Value::Array(list)
         }
         Envelope::List => Value::Array(list),

@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::{Map, Value, json};
 use telechir_protocol::{CallId, Content, Message, Role, ShellEnvironment, ToolCall};
 
-use envelope::{BLOCKS_ONLY, enclose, report_foreign_envelope, unwrap_bare};
+use envelope::{BLOCKS_ONLY, enclose, unwrap_bare};
 use originals::{role_name, string_of};
 
 use super::context::BlockContext;
@@ -74,7 +74,7 @@ pub(crate) fn encode_history(
             enclose(rest, "messages", messages.into())
         }
         (None, _) => {
-            report_foreign_envelope(&history.envelope, &mut report);
+            history.envelope.report_foreign(DIALECT, &mut report);
             unwrap_bare(messages)
         }
     };

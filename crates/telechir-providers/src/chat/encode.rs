@@ -21,7 +21,8 @@ use crate::{History, Report, content_text};
 pub(super) fn write_history(flavour: Flavour, history: &History) -> (Value, Report) {
     let mut writer = MessageWriter::new(flavour);
     writer.answered = turns::answered_ids(&history.messages);
-    writer.foreign_envelope(history);
+    let dialect = writer.flavour.dialect();
+    history.envelope.report_foreign(dialect, &mut writer.report);
     for (index, message) in history.messages.iter().enumerate() {
         writer.message(message, &format!("messages[{index}]"));
     }
@@ -152,14 +153,6 @@ impl MessageWriter {
             let text = losses::missing_result(&id, &mut self.report);
             let item = json!({"role": "tool", "tool_call_id": id, "content": text});
             self.items.push(item);
-        }
-    }
-
-    /// Reports the envelope fields of another dialect.
-    fn foreign_envelope(&mut self, history: &History) {
-        let why = "a list of messages has no request or response members";
-        for name in history.envelope.foreign_fields(self.flavour.dialect()) {
-            self.report.lost(format!("member `{name}`"), name, why);
         }
     }
 

@@ -441,13 +441,9 @@ fn function(mut members: Map<String, Value>, pointer: &str) -> ReadTool {
         parameters,
         ..FunctionTool::default()
     };
-    if let Some(strict) = entry
-        .members
-        .shift_remove("strict")
-        .filter(Value::is_boolean)
-    {
-        tool.additional_properties
-            .insert("strict".to_owned(), strict);
+    if entry.members.get("strict").is_some_and(Value::is_boolean) {
+        let strict = entry.members.shift_remove_entry("strict");
+        tool.additional_properties.extend(strict);
     }
     ReadTool {
         tool: Some(Tool::Function(tool)),
@@ -723,18 +719,25 @@ fn with_strict(api: Api, tool: Tool, pointer: &str, report: &mut Report) -> Tool
     };
     match api {
         Api::Anthropic
+        | Api::Invoke
+        | Api::Converse
         | Api::Responses
         | Api::Framework
         | Api::Chat
         | Api::Mistral
         | Api::Conversations => {
             let settings = json!({"strict": strict});
+            // Converse's functions are declared as Anthropic's.
+            let provider = match api {
+                Api::Converse => Api::Anthropic.provider(),
+                _ => api.provider(),
+            };
             function
                 .additional_properties
-                .insert(api.provider().to_owned(), settings);
+                .insert(provider.to_owned(), settings);
         }
-        _ if strict == Value::Bool(false) => {}
-        _ => {
+        Api::Agents | Api::Generate | Api::Interactions if strict == Value::Bool(false) => {}
+        Api::Agents | Api::Generate | Api::Interactions => {
             let what = format!("`strict` of the tool `{}`", function.name);
             let pointer = format!("{pointer}/strict");
             report.lost(what, pointer, "the target's tool has no such setting");

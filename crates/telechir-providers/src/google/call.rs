@@ -7,7 +7,7 @@ use telechir_protocol::{
 };
 
 use super::args::ArgResult;
-use super::context::GoogleContext;
+use super::context::{GoogleCallKind, GoogleContext, RecordedCall};
 use super::{PROVIDER, action, shell};
 use crate::json::arguments::excerpt;
 use crate::{extra_tools, fallback_tools};
@@ -23,6 +23,20 @@ pub(super) mod property {
     pub(in crate::google) const LEGACY: &str = "legacy_vocabulary";
     pub(in crate::google) const ARGS: &str = "args";
     pub(in crate::google) const DECISION: &str = "safety_decision";
+    /// A result's name of another function than that of its call.
+    pub(in crate::google) const ANSWERED: &str = "answered_name";
+}
+
+/// Keeps the name at a result that its call does not have.
+pub(super) fn keep_answered_name(meta: &mut Meta, call: Option<&RecordedCall>, name: &str) {
+    // The name at a function's result is followed with its JSON.
+    let is_own = |call: &RecordedCall| call.kind != GoogleCallKind::Function;
+    let property = match call {
+        None => property::FUNCTION,
+        Some(call) if is_own(call) && call.name != name => property::ANSWERED,
+        Some(_) => return,
+    };
+    meta.set_property(PROVIDER, property, name.into());
 }
 
 /// A function call before it is decoded.

@@ -357,9 +357,8 @@ impl GoogleDeclarer {
             };
             declared[member] = parameters.clone();
         } else {
-            const EMPTY: [&str; 4] = ["type", "properties", "required", "additionalProperties"];
             let members = parameters.as_object().into_iter().flatten();
-            for (member, _) in members.filter(|(member, _)| !EMPTY.contains(&member.as_str())) {
+            for (member, _) in members.filter(|(member, value)| !is_of_no_argument(member, value)) {
                 let what = format!("`{member}` of the parameters of `{function_name}`");
                 let why = "a function without parameters has no schema";
                 self.report.lost(what, format!("tool {function_name}"), why);
@@ -393,6 +392,17 @@ fn has_parameters(schema: &Value) -> bool {
         || schema
             .as_object()
             .is_some_and(|schema| schema.iter().any(describes))
+}
+
+/// Whether a member of a schema says no more than that there are no arguments.
+fn is_of_no_argument(member: &str, value: &Value) -> bool {
+    match member {
+        "type" => true,
+        "properties" => value.is_null() || value.as_object().is_some_and(Map::is_empty),
+        "required" => value.is_null() || value.as_array().is_some_and(Vec::is_empty),
+        "additionalProperties" => value.is_null() || value.is_boolean(),
+        _ => value.is_null(),
+    }
 }
 
 /// Google's name of a hosted tool that other providers name differently.

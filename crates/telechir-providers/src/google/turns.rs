@@ -12,7 +12,7 @@ use super::encode_call::EncodedFunctionCall;
 use super::media::size_of;
 use crate::history::turns::{call_id, meta_of, result_id};
 use crate::json::media;
-use crate::{Envelope, History, Report};
+use crate::{History, Report};
 
 /// The author of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ pub(super) fn turns<'a>(
     report: &mut Report,
 ) -> Vec<AuthoredTurn<'a>> {
     let messages = history.messages.get(first..).unwrap_or_default();
-    report_foreign_envelope(&history.envelope, dialect, report);
+    history.envelope.report_foreign(dialect, report);
     report_instructions(messages, first, report);
     let mut turns: Vec<AuthoredTurn<'a>> = Vec::new();
     for (at, message) in messages.iter().enumerate() {
@@ -324,14 +324,6 @@ pub(super) fn joined_text(message: &Message) -> String {
         _ => None,
     });
     texts.collect::<Vec<_>>().join("\n\n")
-}
-
-/// Reports the fields around a history of another dialect, which a list cannot represent.
-fn report_foreign_envelope(envelope: &Envelope, own: &str, report: &mut Report) {
-    let why = "a list has no fields of a request or response";
-    for name in envelope.foreign_fields(own) {
-        report.lost(format!("field `{name}`"), name.clone(), why);
-    }
 }
 
 /// Reports instructions outside the request's own field, which become user messages.

@@ -24,7 +24,7 @@ pub(super) fn write_history(history: &History) -> (Value, Report) {
     let mut writer = EntryWriter::default();
     let is_own_dialect = history.envelope.own(DIALECT).is_some();
     writer.answered = turns::answered_ids(&history.messages);
-    writer.foreign_envelope(history);
+    history.envelope.report_foreign(DIALECT, &mut writer.report);
     let mut instructions = None;
     let mut text_inputs = Vec::new();
     for (index, message) in history.messages.iter().enumerate() {
@@ -107,13 +107,6 @@ impl EntryWriter {
             let text = losses::missing_result(&id, &mut self.report);
             let entry = json!({"type": "function.result", "tool_call_id": id, "result": text});
             self.entries.push(entry);
-        }
-    }
-
-    fn foreign_envelope(&mut self, history: &History) {
-        let why = "a list of entries has no request or response members";
-        for name in history.envelope.foreign_fields(DIALECT) {
-            self.report.lost(format!("member `{name}`"), name, why);
         }
     }
 

@@ -219,10 +219,7 @@ pub(super) fn write_history(history: &History) -> (Value, Report) {
     let mut report = Report::default();
     let document = match &history.envelope {
         Envelope::Object { dialect, .. } if *dialect != DIALECT => {
-            let why = "a list of messages has no request or response members";
-            for name in history.envelope.foreign_fields(DIALECT) {
-                report.lost(format!("member `{name}`"), name, why);
-            }
+            history.envelope.report_foreign(DIALECT, &mut report);
             history.messages.iter().map(message_json).collect()
         }
         Envelope::Object { .. } | Envelope::List => own_document(history),

@@ -24,7 +24,7 @@ use super::item_kinds::HOSTED_ITEMS;
 use super::{DIALECT, rules};
 use crate::history::turns;
 use crate::json::kind;
-use crate::{EncodeError, Envelope, History, Report, content_text, fallback_tools};
+use crate::{EncodeError, History, Report, content_text, fallback_tools};
 
 pub(super) use message::message_text;
 
@@ -39,7 +39,7 @@ pub(super) fn write_history(history: &History) -> Result<(Value, Report), Encode
         .messages
         .first()
         .filter(|message| is_own_dialect && is_instructions(message));
-    writer.foreign_envelope(&history.envelope);
+    history.envelope.report_foreign(DIALECT, &mut writer.report);
     for (index, message) in history
         .messages
         .iter()
@@ -132,14 +132,6 @@ impl ItemWriter {
         let part = json!({"type": "input_text", "text": text});
         self.items
             .push(json!({"type": "message", "role": "user", "content": [part]}));
-    }
-
-    /// Reports the envelope fields of another dialect.
-    fn foreign_envelope(&mut self, envelope: &Envelope) {
-        let why = "a list of items has no request or response members";
-        for name in envelope.foreign_fields(DIALECT) {
-            self.report.lost(format!("member `{name}`"), name, why);
-        }
     }
 
     fn message(&mut self, message: &Message, path: &str) -> Result<(), EncodeError> {

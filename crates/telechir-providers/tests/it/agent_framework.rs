@@ -209,7 +209,7 @@ fn members_around_another_dialect_s_messages_become_instructions_or_are_reported
         .filter(|loss| loss.preserved_as.is_none())
         .map(|loss| loss.location.as_str())
         .collect();
-    assert_eq!(lost, ["model", "max_tokens"]);
+    assert_eq!(lost, ["/model", "/max_tokens"]);
 }
 
 #[test]

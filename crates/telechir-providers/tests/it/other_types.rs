@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 use telechir_providers::conform::{DocumentKind, check_document, recognize};
-use telechir_providers::survival::Fault;
+use telechir_providers::survival::{Change, ChangedDocument, Fault, TranslationScope};
 use telechir_providers::{Dialect, Report};
 
 /// The report of a translation of messages.
@@ -377,4 +377,57 @@ fn a_short_value_is_missing_with_what_stands_beside_it() {
     let document = json!([{"role": "assistant", "content": [
         {"type": "text", "text": "High at six.", "citations": [citation]}]}]);
     assert_nothing_is_silent(Dialect::AnthropicMessages, &document);
+}
+
+#[test]
+fn the_name_of_another_function_at_a_result_of_google_is_named() {
+    let parts = json!([
+        {"role": "model", "parts": [
+            {"functionCall": {"id": "c1", "name": "click", "args": {"x": 300, "y": 400}}}]},
+        {"role": "user", "parts": [
+            {"functionResponse": {"id": "c1", "name": "sprinkle", "response": {"url": "https://pump.example"}}}]},
+    ]);
+    let steps = json!([
+        {"type": "function_call", "id": "c1", "name": "click", "arguments": {"x": 300, "y": 400}},
+        {"type": "function_result", "call_id": "c1", "name": "sprinkle", "result": "Clicked."},
+    ]);
+    for (from, document) in [
+        (Dialect::GoogleGenerateContent, parts),
+        (Dialect::GoogleInteractions, steps),
+    ] {
+        let others = unnamed(from, &document, &["settings of google: answered_name"]);
+        let others: Vec<String> = others
+            .into_iter()
+            .filter(|line| !line.starts_with("google"))
+            .collect();
+        assert_eq!(others, [""; 0]);
+    }
+}
+
+#[test]
+fn a_failed_result_may_hold_its_error_as_json() {
+    let document = json!([
+        {"type": "function_call", "id": "c1", "name": "navigate", "arguments": {"url": "https://pump.example"}},
+        {"type": "function_result", "call_id": "c1", "name": "navigate", "is_error": true, "result": [
+            {"type": "text", "text": "{\"url\": \"about:blank\", \"error\": \"The name has no address.\"}"}]},
+    ]);
+    assert_nothing_is_silent(Dialect::GoogleInteractions, &document);
+}
+
+#[test]
+fn what_stands_around_a_list_of_entries_is_named_with_its_changes() {
+    let document = json!({"object": "conversation.history", "conversation_id": "conv_71", "entries": [
+        {"object": "entry", "type": "message.input", "role": "user", "content": "How many litres?"},
+    ]});
+    let from = Dialect::MistralConversations;
+    let changed = ChangedDocument::new(from, TranslationScope::Document, &document);
+    let changes = Change::all(&document).into_iter();
+    let changes: Vec<Change> = changes.chain(Change::types(&document)).collect();
+    for to in Dialect::ALL.into_iter().filter(|to| *to != from) {
+        let lost: Vec<_> = changes
+            .iter()
+            .filter_map(|change| changed.follow(change, to))
+            .collect();
+        assert_eq!(lost, [], "{to}");
+    }
 }

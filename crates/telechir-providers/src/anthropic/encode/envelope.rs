@@ -2,9 +2,6 @@
 
 use serde_json::{Map, Value};
 
-use crate::anthropic::DIALECT;
-use crate::{Envelope, Report};
-
 pub(super) fn enclose(rest: &Map<String, Value>, member: &str, list: Value) -> Value {
     let mut all = rest.clone();
     all.insert(member.to_owned(), list);
@@ -29,24 +26,3 @@ pub(super) fn unwrap_bare(messages: Vec<Value>) -> Value {
 
 /// Field that marks a message to be replaced by its blocks; never sent.
 pub(super) const BLOCKS_ONLY: &str = "\u{0}bare";
-
-/// Reports the envelope of another dialect.
-pub(super) fn report_foreign_envelope(envelope: &Envelope, report: &mut Report) {
-    let Envelope::Object {
-        dialect, member, ..
-    } = envelope
-    else {
-        return;
-    };
-    let location = format!("around `{member}` ({dialect})");
-    // The role and type of a response that is a message are those of the message.
-    let is_own = |name: &str| ["role", "type"].contains(&name);
-    let fields = envelope.foreign_fields(DIALECT);
-    for name in fields.filter(|name| !is_own(name)) {
-        report.lost(
-            format!("field `{name}`"),
-            &location,
-            "only messages are encoded",
-        );
-    }
-}

@@ -188,20 +188,10 @@ pub(super) fn encode_history(history: &History) -> Result<(Value, Report), Encod
             member: SINGLE_DOCUMENT,
             ..
         } if items.len() == 1 => items.remove(0),
-        Envelope::Object {
-            dialect, member, ..
-        } if *dialect != DIALECT => {
-            for name in history.envelope.foreign_fields(DIALECT) {
-                let location = format!("around `{member}` ({dialect})");
-                report.lost(
-                    format!("field `{name}`"),
-                    location,
-                    "only items are encoded",
-                );
-            }
+        Envelope::Object { .. } | Envelope::List => {
+            history.envelope.report_foreign(DIALECT, &mut report);
             items.into()
         }
-        Envelope::Object { .. } | Envelope::List => items.into(),
     };
     Ok((value, report))
 }

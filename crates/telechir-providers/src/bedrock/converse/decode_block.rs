@@ -65,7 +65,7 @@ fn can_be_marked(original: &Value) -> bool {
     let block = block(original);
     match text_of(&block, "type") {
         "text" => !text_of(&block, "text").is_empty(),
-        "image" | "document" | "tool_use" | "tool_result" => true,
+        "image" | "document" | "search_result" | "tool_use" | "tool_result" => true,
         _ => false,
     }
 }
@@ -82,6 +82,7 @@ fn known(name: &str, value: &Value) -> Option<Value> {
         "text" => Some(json!({"type": "text", "text": value.as_str()?})),
         "image" => image(value),
         "document" => document(value),
+        "searchResult" => search_result(value),
         "toolUse" => tool_use(value),
         "toolResult" => tool_result(value),
         "reasoningContent" => reasoning(value),
@@ -231,6 +232,26 @@ fn tool_result(value: &Value) -> Option<Value> {
         block["is_error"] = true.into();
     }
     Some(with_extra(block, extra))
+}
+
+/// Converts a result of a search; its members are Anthropic's.
+fn search_result(value: &Value) -> Option<Value> {
+    let members = value.as_object()?;
+    let known = ["source", "title", "content", "citations"];
+    if !members.keys().all(|name| known.contains(&name.as_str())) {
+        return None;
+    }
+    let text = |part: &Value| {
+        let [text] = exactly(part, ["text"])?;
+        Some(json!({"type": "text", "text": text.as_str()?}))
+    };
+    let texts: Option<Vec<Value>> = value.get("content")?.as_array()?.iter().map(text).collect();
+    let mut block = json!({"type": "search_result"});
+    for (name, value) in members {
+        block[name.as_str()] = value.clone();
+    }
+    block["content"] = texts?.into();
+    Some(block)
 }
 
 fn reasoning(value: &Value) -> Option<Value> {

@@ -58,15 +58,8 @@ pub(super) fn encode_history(history: &History) -> Result<(Value, Report), Encod
             .collect::<Result<_, _>>()?,
         envelope: match (own, &history.envelope) {
             (Some((_, rest)), _) => envelope_to_anthropic(decode::tools(rest), rest),
-            (
-                None,
-                Envelope::Object {
-                    dialect,
-                    member,
-                    rest,
-                },
-            ) if is_anthropic(dialect, rest) => {
-                report_lost_fields(dialect, member, rest, &mut report);
+            (None, Envelope::Object { dialect, rest, .. }) if is_anthropic(dialect, rest) => {
+                history.envelope.report_foreign(DIALECT, &mut report);
                 let tools = rest.get("tools").cloned().unwrap_or_default();
                 envelope_to_anthropic(tools, rest)
             }
@@ -124,20 +117,6 @@ fn envelope_to_anthropic(tools: Value, rest: &Map<String, Value>) -> Envelope {
 /// Whether an envelope is a request or response of Anthropic's, also as the body of InvokeModel.
 fn is_anthropic(dialect: &str, rest: &Map<String, Value>) -> bool {
     dialect == anthropic::DIALECT || rest.contains_key("anthropic_version")
-}
-
-/// Reports the fields of another request or response, which a list of messages does not have.
-fn report_lost_fields(dialect: &str, member: &str, rest: &Map<String, Value>, report: &mut Report) {
-    let location = format!("around `{member}` ({dialect})");
-    for (name, value) in rest {
-        if ![member, "role", "type"].contains(&name.as_str()) && !value.is_null() {
-            report.lost(
-                format!("field `{name}`"),
-                &location,
-                "only messages are encoded",
-            );
-        }
-    }
 }
 
 fn message_to_anthropic(

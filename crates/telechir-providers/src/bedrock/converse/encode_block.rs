@@ -43,13 +43,16 @@ fn convert(block: &Value, location: &str, report: &mut Report) -> Option<Value> 
         "text" => text_block(block, extra, location, report),
         "image" => image(block, extra, location, report),
         "document" => document(block, extra, location, report),
+        "search_result" => search_result(block).or_else(|| lost("search_result", location, report)),
         "thinking" => Some(thinking(block)),
         "redacted_thinking" => {
             Some(json!({"reasoningContent": {"redactedContent": block.get("data")}}))
         }
         "tool_use" => Some(tool_use(block, extra, location, report)),
         "tool_result" => Some(tool_result(block, extra, location, report)),
-        kind @ "server_tool_use" => Some(as_text(block, kind, "input", location, report)),
+        kind @ ("server_tool_use" | "mcp_tool_use") => {
+            Some(as_text(block, kind, "input", location, report))
+        }
         kind if kind.ends_with("_tool_result") => {
             Some(as_text(block, kind, "content", location, report))
         }
@@ -84,8 +87,18 @@ fn as_text(block: &Value, kind: &str, member: &str, location: &str, report: &mut
         "as text",
     );
     let value = block.get(member).unwrap_or(&Value::Null);
-    let name = text_of(block, "name");
-    json!({"text": format!("[{} {value}]", [kind, name].join(" ").trim_end())})
+    let failed = match block.get("is_error") {
+        Some(Value::Bool(true)) => "failed:",
+        _ => "",
+    };
+    let words = [
+        kind,
+        text_of(block, "server_name"),
+        text_of(block, "name"),
+        failed,
+    ];
+    let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
+    json!({"text": format!("[{} {value}]", words.join(" "))})
 }
 
 fn lost(kind: &str, location: &str, report: &mut Report) -> Option<Value> {
@@ -195,6 +208,33 @@ fn document(
     let mut document = json!({"format": format, "name": name, "source": source});
     add_missing_fields(&mut document, extra);
     Some(json!({"document": document}))
+}
+
+/// A result of a search by the client, if it has no members that Converse lacks.
+fn search_result(block: &Value) -> Option<Value> {
+    let members = block.as_object()?;
+    let parts = members.get("content")?.as_array()?;
+    let texts: Option<Vec<Value>> = parts.iter().map(search_text).collect();
+    let mut result = Map::new();
+    for (name, value) in members {
+        match name.as_str() {
+            "type" | "cache_control" => {}
+            "source" | "title" | "citations" => {
+                result.insert(name.clone(), value.clone());
+            }
+            "content" => {
+                result.insert(name.clone(), texts.clone()?.into());
+            }
+            _ => return None,
+        }
+    }
+    Some(json!({"searchResult": result}))
+}
+
+fn search_text(part: &Value) -> Option<Value> {
+    let text = part.get("text")?.as_str()?;
+    let is_plain = text_of(part, "type") == "text" && part.as_object()?.len() == 2;
+    is_plain.then(|| json!({"text": text}))
 }
 
 fn thinking(block: &Value) -> Value {

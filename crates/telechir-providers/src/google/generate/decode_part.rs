@@ -220,9 +220,7 @@ fn function_response(
     let mut meta = meta(part, &["functionResponse"]);
     keep_within(&mut meta, answered, &["id", "name", "response", "parts"]);
     let known = context.answered(&id, name);
-    if context.call(&id).is_none() {
-        meta.set_property(PROVIDER, call::property::FUNCTION, name.into());
-    }
+    call::keep_answered_name(&mut meta, context.call(&id), name);
     let is_error = false;
     let answer = FunctionResponse {
         response,

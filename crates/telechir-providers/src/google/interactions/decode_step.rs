@@ -168,8 +168,8 @@ fn function_result(step: &StepFields, context: &GoogleContext) -> Option<Content
             tool_result::ACKNOWLEDGED,
         ],
     );
-    if let (None, Some(name)) = (context.call(&id), text(step, "name")) {
-        meta.set_property(PROVIDER, call::property::FUNCTION, name.into());
+    if let Some(name) = text(step, "name") {
+        call::keep_answered_name(&mut meta, context.call(&id), name);
     }
     let mut answer = FunctionResponse {
         is_error: step.get("is_error") == Some(&Value::Bool(true)),

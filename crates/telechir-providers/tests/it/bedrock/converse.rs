@@ -58,3 +58,57 @@ fn failures_and_shell_results_have_their_own_format() {
     let text = reply.items[1]["toolResult"]["content"][0]["text"].as_str();
     assert!(text.unwrap().starts_with("x\n"), "{text:?}");
 }
+
+#[test]
+fn a_search_result_of_the_client_is_the_other_apis_block() {
+    let texts = json!([{"text": "Gulls nest on the east pier."}]);
+    let members = json!({"source": "https://harbour.example/birds", "title": "Birds",
+        "content": texts, "citations": {"enabled": true}});
+    let converse = json!([
+        {"role": "user", "content": [{"searchResult": members}, {"text": "Where?"}]},
+        {"role": "assistant", "content": [
+            {"toolUse": {"toolUseId": "tooluse_1", "name": "look_up", "input": {}}}]},
+        {"role": "user", "content": [{"toolResult": {"toolUseId": "tooluse_1",
+            "content": [{"searchResult": members}]}}]},
+    ]);
+    let from = Dialect::BedrockConverse;
+    let (read, _) = from.decode_history(converse.to_string()).unwrap();
+    let (written, report) = Dialect::AnthropicMessages.encode_history(&read).unwrap();
+    let mut block = members.clone();
+    block["type"] = "search_result".into();
+    block["content"][0]["type"] = "text".into();
+    assert_eq!(written[0]["content"][0], block);
+    assert_eq!(written[2]["content"][0]["content"][0], block);
+    assert!(report.is_lossless(), "{report:?}");
+    let (read, _) = Dialect::AnthropicMessages
+        .decode_history(written.to_string())
+        .unwrap();
+    let (back, report) = from.encode_history(&read).unwrap();
+    assert_eq!(back, converse);
+    assert!(report.is_lossless(), "{report:?}");
+}
+
+#[test]
+fn a_failed_tool_of_an_mcp_server_stays_failed() {
+    let messages = json!([
+        {"role": "user", "content": "Count the gulls."},
+        {"role": "assistant", "content": [
+            {"type": "mcp_tool_use", "id": "mcptoolu_1", "name": "count", "server_name": "harbour",
+                "input": {"pier": "east"}},
+            {"type": "mcp_tool_result", "tool_use_id": "mcptoolu_1", "is_error": true,
+                "content": [{"type": "text", "text": "The camera is dark."}]},
+            {"type": "text", "text": "I could not."},
+        ]},
+    ]);
+    let (read, _) = Dialect::AnthropicMessages
+        .decode_history(messages.to_string())
+        .unwrap();
+    let (written, _) = Dialect::BedrockConverse.encode_history(&read).unwrap();
+    let text = |at: usize| written[1]["content"][at]["text"].as_str().unwrap();
+    assert_eq!(text(0), r#"[mcp_tool_use harbour count {"pier":"east"}]"#);
+    assert!(
+        text(1).starts_with("[mcp_tool_result failed: "),
+        "{written}"
+    );
+    assert!(text(1).contains("The camera is dark."));
+}

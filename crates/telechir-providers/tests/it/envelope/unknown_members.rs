@@ -189,3 +189,54 @@ fn a_request_of_a_stored_prompt_alone_is_a_request() {
     let losses = &translated.report.losses;
     assert!(is_reported(losses, "/prompt"), "{losses:?}");
 }
+
+#[test]
+fn a_strictness_that_is_no_boolean_is_reported() {
+    for strict in [json!("half-strict"), json!(["half-strict"])] {
+        let request = json!({"model": "m", "messages": [{"role": "user", "content": "Count the gulls."}],
+            "tools": [{"type": "function", "function": {"name": "count", "strict": strict,
+                "parameters": {"type": "object", "properties": {"hour": {"type": "integer"}}}}}]});
+        check(Dialect::Functions, &request, "half-strict", &["strict"]);
+    }
+}
+
+#[test]
+fn members_of_a_schema_without_arguments_are_reported() {
+    let open = json!({"type": "object", "properties": {}, "additionalProperties": ["ebb-only"]});
+    let required = json!({"type": "object", "properties": {}, "required": ["ebb-only"]});
+    for (schema, name) in [(open, "additionalProperties"), (required, "required")] {
+        let request = json!({"messages": [{"role": "user", "content": [{"text": "Count the gulls."}]}],
+            "toolConfig": {"tools": [{"toolSpec": {"name": "count", "inputSchema": {"json": schema}}}]}});
+        check(
+            Dialect::BedrockConverse,
+            &request,
+            "ebb-only",
+            &[name, "/toolConfig/tools"],
+        );
+    }
+}
+
+#[test]
+fn a_strict_function_stays_strict_where_the_service_has_strict_functions() {
+    let request = json!({"model": "m", "messages": [{"role": "user", "content": "Count the gulls."}],
+        "tools": [{"type": "function", "function": {"name": "count", "strict": true,
+            "parameters": {"type": "object", "properties": {"hour": {"type": "integer"}}}}}]});
+    for (to, pointer) in [
+        (Dialect::AnthropicMessages, "/tools/0/strict"),
+        (Dialect::BedrockInvoke, "/tools/0/strict"),
+        (
+            Dialect::BedrockConverse,
+            "/toolConfig/tools/0/toolSpec/strict",
+        ),
+        (Dialect::OpenaiResponses, "/tools/0/strict"),
+    ] {
+        let translated = translate(Dialect::Functions, to, &request);
+        let strict = translated.document.pointer(pointer);
+        assert_eq!(strict, Some(&json!(true)), "{to}: {}", translated.document);
+        let losses = &translated.report.losses;
+        assert!(
+            !is_reported(losses, "/tools/0/function/strict"),
+            "{to}: {losses:?}"
+        );
+    }
+}
