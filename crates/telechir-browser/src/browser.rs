@@ -8,8 +8,8 @@ use async_trait::async_trait;
 use serde_json::json;
 use telechir_device::{
     ActionReport, Computer, DeviceError, DevtoolsSource, ElementMarks, Frame, Mark, PageContext,
-    PageContextSource, PartLocation, Screen, ScreenAction, ScreenRegion, ScreenTarget,
-    ScreenViewer, Settle, Settled, Viewport,
+    PageContextSource, PageOutlineSource, PartLocation, Screen, ScreenAction, ScreenRegion,
+    ScreenTarget, ScreenViewer, Settle, Settled, Viewport,
 };
 use telechir_protocol::{ActionKind, Size, UnsettledReason};
 use tokio::time::{Instant, timeout};
@@ -33,7 +33,7 @@ use crate::settle::{CaptureMode, IdleProbe, SettleWait};
 use crate::setup::Setup;
 use crate::snapshot::Snapshots;
 use crate::tab_registry::{self, PageLeaving, TabRegistry};
-use crate::viewer::PageViewer;
+use crate::viewer::{PageOutlineReader, PageViewer, ViewedBrowser, ViewedConnection};
 
 mod actions;
 mod by_name;
@@ -69,6 +69,8 @@ pub struct Browser {
     pub(crate) client: CdpClient,
     pub(crate) router: Arc<EventRouter>,
     pub(crate) registry: Arc<TabRegistry>,
+    /// The same, for people who look at it.
+    pub(crate) viewed: ViewedBrowser,
     pub(crate) input: InputState,
     pub(crate) setup: Setup,
     pub(crate) options: Options,
@@ -127,6 +129,11 @@ impl Browser {
         let mut browser = Self {
             context: None,
             chromium,
+            viewed: ViewedBrowser::new(ViewedConnection {
+                client: client.clone(),
+                registry: Arc::clone(&registry),
+                router: Arc::clone(&router),
+            }),
             client,
             router,
             registry,
@@ -316,12 +323,12 @@ impl Computer for Browser {
     fn viewer(&self) -> Option<Box<dyn ScreenViewer>> {
         match &self.screen {
             Some(screen) => screen.viewer(),
-            None => Some(Box::new(PageViewer::new(
-                self.client.clone(),
-                Arc::clone(&self.registry),
-                Arc::clone(&self.router),
-            ))),
+            None => Some(Box::new(PageViewer::new(self.viewed.clone()))),
         }
+    }
+
+    fn page_outline(&self) -> Option<Box<dyn PageOutlineSource>> {
+        Some(Box::new(PageOutlineReader::new(self.viewed.clone())))
     }
 
     fn devtools(&self) -> Option<Box<dyn DevtoolsSource>> {

@@ -22,6 +22,7 @@ use crate::options::Options;
 use crate::setup::Setup;
 use crate::snapshot::Snapshots;
 use crate::tab_registry::TabRegistry;
+use crate::viewer::{ViewedBrowser, ViewedConnection};
 
 /// A browser context: one that we created, with its own cookies, storage, caches and tabs, which is
 /// disposed of on drop; or one that somebody else owns.
@@ -199,6 +200,11 @@ impl ContextParts {
         let mut browser = Browser {
             context: Some(context),
             chromium: self.chromium,
+            viewed: ViewedBrowser::new(ViewedConnection {
+                client: self.client.clone(),
+                registry: Arc::clone(&registry),
+                router: Arc::clone(&self.router),
+            }),
             client: self.client,
             router: self.router,
             registry,

@@ -27,7 +27,9 @@ mod turned_frame;
 pub(crate) use bounded_text::cut;
 pub(crate) use document::Scope;
 pub(crate) use files::{GROUP, InlineFile, UploadFiles};
-pub(crate) use history::{SnapshotRequest, SnapshotView, Snapshots, article_text};
+pub(crate) use history::{
+    SnapshotRequest, SnapshotView, Snapshots, article_text, outline_for_people,
+};
 pub(crate) use node::{DocumentId, ElementId, PageNode, PageTree};
 pub(crate) use page::PageReader;
 pub(crate) use refs::RefTarget;

@@ -1,61 +1,137 @@
-//! The active page as people look at it: captures without a window, beside the running action.
+//! The active page as people look at it, beside the running action: captures without a window, and its
+//! elements as text.
 //!
 //! Whoever waits for changes gets a screencast through a CDP session of its own, because the tab's
 //! session has at most one, which settling and screenshots use.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
-use telechir_device::{DeviceError, Frame, ScreenViewer};
+use telechir_device::{DeviceError, Frame, PageOutlineSource, ScreenViewer};
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
 use crate::capture;
 use crate::cdp_session::CdpSession;
-use crate::client::CdpClient;
+use crate::client::{CdpClient, lock};
 use crate::error::{CdpError, refused};
 use crate::event_router::EventRouter;
+use crate::snapshot::{PageReader, Scope, Snapshots, outline_for_people};
 use crate::tab_registry::{Tab, TabRegistry};
 
 /// A page that is busy or shows a dialog does not answer, and people look again soon.
 const CAPTURE_TIMEOUT: Duration = Duration::from_secs(3);
 
+/// The browser that people look at. It has another connection once it was started or connected again.
+#[derive(Clone, Debug)]
+pub(crate) struct ViewedBrowser(Arc<Mutex<ViewedConnection>>);
+
+/// What looking at a browser needs.
+#[derive(Clone, Debug)]
+pub(crate) struct ViewedConnection {
+    pub(crate) client: CdpClient,
+    pub(crate) registry: Arc<TabRegistry>,
+    pub(crate) router: Arc<EventRouter>,
+}
+
+impl ViewedBrowser {
+    pub(crate) fn new(connection: ViewedConnection) -> Self {
+        Self(Arc::new(Mutex::new(connection)))
+    }
+
+    /// Lets people who look at this browser see that one from now on.
+    pub(crate) fn replace(&self, by: &Self) {
+        let connection = by.connection();
+        *lock(&self.0) = connection;
+    }
+
+    fn connection(&self) -> ViewedConnection {
+        lock(&self.0).clone()
+    }
+}
+
+impl ViewedConnection {
+    fn active(&self) -> Option<Tab> {
+        self.registry.active().filter(|tab| !tab.crashed)
+    }
+
+    /// The active tab of a browser that is there.
+    fn active_page(&self) -> Result<Tab, DeviceError> {
+        if let Some(lost) = self.client.loss() {
+            return Err(lost.into());
+        }
+        let tab = self.active();
+        tab.ok_or_else(|| refused("No page is open, or it crashed."))
+    }
+}
+
+/// Reads the elements of whichever tab is active, with its own memory of documents, so that what a model
+/// has read is not changed.
+#[derive(Debug)]
+pub(crate) struct PageOutlineReader {
+    browser: ViewedBrowser,
+    snapshots: Snapshots,
+}
+
+impl PageOutlineReader {
+    pub(crate) fn new(browser: ViewedBrowser) -> Self {
+        Self {
+            browser,
+            snapshots: Snapshots::default(),
+        }
+    }
+}
+
+#[async_trait]
+impl PageOutlineSource for PageOutlineReader {
+    async fn outline(&mut self) -> Result<String, DeviceError> {
+        let ViewedConnection {
+            client, registry, ..
+        } = self.browser.connection();
+        let tab = self.browser.connection().active_page()?;
+        if let Some(dialog) = registry.describe_dialog(&tab.session) {
+            return Err(refused(format!("The page cannot be read: {dialog}")));
+        }
+        self.snapshots.prune(&registry);
+        let mut reader = PageReader {
+            client: &client,
+            registry: &registry,
+            documents: &mut self.snapshots.documents,
+            limit: CAPTURE_TIMEOUT,
+        };
+        let tree = timeout(CAPTURE_TIMEOUT, reader.tree(&tab, Scope::default()));
+        let tree = tree
+            .await
+            .map_err(|_| refused("The page does not answer."))?;
+        Ok(outline_for_people(&tree?))
+    }
+}
+
 /// Captures whichever tab is active.
 #[derive(Debug)]
 pub(crate) struct PageViewer {
-    client: CdpClient,
-    registry: Arc<TabRegistry>,
-    router: Arc<EventRouter>,
+    browser: ViewedBrowser,
     /// Absent while nobody waits for changes.
     cast: Option<PageCast>,
 }
 
 impl PageViewer {
-    pub(crate) fn new(
-        client: CdpClient,
-        registry: Arc<TabRegistry>,
-        router: Arc<EventRouter>,
-    ) -> Self {
+    pub(crate) const fn new(browser: ViewedBrowser) -> Self {
         Self {
-            client,
-            registry,
-            router,
+            browser,
             cast: None,
         }
     }
 
-    fn active(&self) -> Option<Tab> {
-        self.registry.active().filter(|tab| !tab.crashed)
-    }
-
     /// The screencast of this tab, which starts if there is none.
-    async fn cast_of(&mut self, tab: &Tab) -> Option<&mut PageCast> {
+    async fn cast_of(&mut self, connection: &ViewedConnection, tab: &Tab) -> Option<&mut PageCast> {
         let is_other = |cast: &PageCast| cast.target != tab.target;
         if self.cast.as_ref().is_none_or(is_other) {
             self.cast = None;
-            let started = PageCast::start(&self.client, &self.router, &tab.target).await;
+            let started =
+                PageCast::start(&connection.client, &connection.router, &tab.target).await;
             self.cast = match started {
                 Ok(cast) => Some(cast),
                 Err(error) => {
@@ -71,25 +147,23 @@ impl PageViewer {
 #[async_trait]
 impl ScreenViewer for PageViewer {
     async fn capture(&mut self) -> Result<Frame, DeviceError> {
-        if let Some(lost) = self.client.loss() {
-            return Err(lost.into());
-        }
-        let tab = self.active();
-        let tab = tab.ok_or_else(|| refused("No page is open, or it crashed."))?;
+        let connection = self.browser.connection();
+        let tab = connection.active_page()?;
         let cast = self.cast.as_mut().filter(|cast| cast.target == tab.target);
         if let Some(frame) = cast.and_then(PageCast::newest) {
             return Ok(frame);
         }
-        let page = CdpSession::new(&self.client, &tab.session, CAPTURE_TIMEOUT);
+        let page = CdpSession::new(&connection.client, &tab.session, CAPTURE_TIMEOUT);
         let captured = timeout(CAPTURE_TIMEOUT, capture::capture(&page)).await;
         captured.map_err(|_| refused("The page does not answer."))?
     }
 
     async fn until_changed(&mut self, limit: Duration) {
-        let Some(tab) = self.active() else {
+        let connection = self.browser.connection();
+        let Some(tab) = connection.active() else {
             return sleep(limit).await;
         };
-        let Some(cast) = self.cast_of(&tab).await else {
+        let Some(cast) = self.cast_of(&connection, &tab).await else {
             return sleep(limit).await;
         };
         if let Ok(is_open) = timeout(limit, cast.next()).await

@@ -16,9 +16,9 @@ use telechir_protocol::{Action, ActionKind, Button, ClickCount, Size};
 use crate::elements::{Element, ElementTree, Filter, Outline, search};
 use crate::{
     Accessibility, ActionReport, Computer, Detail, DeviceError, DevtoolsSource, Effect,
-    ElementMarks, Frame, InputWindows, LocatedElement, Mark, PageContextSource, PartLocation,
-    ScreenAction, ScreenPart, ScreenPoint, ScreenRegion, ScreenTarget, ScreenViewer, Settle,
-    Settled, StopSignal, TextRecognizer, Viewport, Window, WindowSystem,
+    ElementMarks, Frame, InputWindows, LocatedElement, Mark, PageContextSource, PageOutlineSource,
+    PartLocation, ScreenAction, ScreenPart, ScreenPoint, ScreenRegion, ScreenTarget, ScreenViewer,
+    Settle, Settled, StopSignal, TextRecognizer, Viewport, Window, WindowSystem,
 };
 
 /// Maximum number of search results.
@@ -608,6 +608,10 @@ impl<C: Computer + WindowSystem, A: Accessibility> Computer for WithAccessibilit
 
     fn viewer(&self) -> Option<Box<dyn ScreenViewer>> {
         self.computer.viewer()
+    }
+
+    fn page_outline(&self) -> Option<Box<dyn PageOutlineSource>> {
+        self.computer.page_outline()
     }
 
     fn devtools(&self) -> Option<Box<dyn DevtoolsSource>> {

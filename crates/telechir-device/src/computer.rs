@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use telechir_protocol::{ActionKind, Size};
 
 use crate::{
-    DeviceError, DevtoolsSource, ElementMarks, Frame, PageContextSource, ScreenAction,
-    ScreenViewer, Settle, Settled, StopSignal, WindowSystem,
+    DeviceError, DevtoolsSource, ElementMarks, Frame, PageContextSource, PageOutlineSource,
+    ScreenAction, ScreenViewer, Settle, Settled, StopSignal, WindowSystem,
 };
 
 /// The strongest statement that is true of an action's effect.
@@ -111,6 +111,11 @@ pub trait Computer: Send + fmt::Debug {
 
     /// A view of this screen for people, independent of what the computer does.
     fn viewer(&self) -> Option<Box<dyn ScreenViewer>> {
+        None
+    }
+
+    /// The page of a browser for people, independent of what the computer does.
+    fn page_outline(&self) -> Option<Box<dyn PageOutlineSource>> {
         None
     }
 

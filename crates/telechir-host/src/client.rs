@@ -229,6 +229,18 @@ impl HostClient {
         Ok(update)
     }
 
+    /// The elements of the browser's page as text, as it is now.
+    ///
+    /// # Errors
+    /// When the session has no browser, or its page cannot be read.
+    pub async fn read_page(&self) -> Result<String, HostError> {
+        let mut exchange = self.request(HostRequest::ReadPage).await?;
+        let HostReply::Page { text } = self.reply(&mut exchange).await? else {
+            return Err(exchange.unexpected());
+        };
+        Ok(text)
+    }
+
     /// Takes control as the operator with this token, once no call runs.
     ///
     /// # Errors

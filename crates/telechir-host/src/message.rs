@@ -146,6 +146,8 @@ pub(crate) enum HostRequest {
         device: Option<DeviceKind>,
         since: Option<u64>,
     },
+    /// Read the browser's page for people. The running call goes on.
+    ReadPage,
     /// Wait until no call runs and the operator with this token has control.
     TakeControl { token: BearerToken },
     /// Have the effect of input of whoever has control; without a device on the first screen.
@@ -223,6 +225,8 @@ pub(crate) enum HostReply {
     RecordedCall(Option<RecordedToolCall>),
     /// The output as it is now.
     OutputChanged(OutputTail),
+    /// The browser's page as text.
+    Page { text: String },
     /// What differs from the version that the client has.
     ScreenChanged(ScreenUpdate),
     /// The operator has control.

@@ -159,6 +159,7 @@ impl RunningCall {
             | HostReply::Failed { .. }
             | HostReply::RecordedCall(_)
             | HostReply::OutputChanged(_)
+            | HostReply::Page { .. }
             | HostReply::DevtoolsOpened { .. }
             | HostReply::DevtoolsMessages { .. }
             | HostReply::Closed { .. } => Err(self.exchange.unexpected()),

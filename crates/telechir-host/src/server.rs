@@ -337,6 +337,7 @@ impl SessionHost {
         let control = Arc::new(SessionControl {
             recording,
             screens: session.screens(),
+            page: session.page_outline(),
             output: session.shell_output(),
             policy_slot: session.policy_slot(),
             policy_source,

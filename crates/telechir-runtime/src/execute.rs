@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use telechir_device::{
     ActionReport, Computer, DeviceError, DevtoolsSource, Frame, Labels, Mark, PageContext,
-    PartLocation, ScreenPart, ScreenRegion, ScreenViewer, Settle, Settled, StopSignal,
-    UntilStopped, Viewport, Window,
+    PageOutlineSource, PartLocation, ScreenPart, ScreenRegion, ScreenViewer, Settle, Settled,
+    StopSignal, UntilStopped, Viewport, Window,
 };
 use telechir_policy::{
     Device, DisplayOwner, Permitted, PointedWindows, ScreenProposal, ScreenWindows,
@@ -80,6 +80,11 @@ impl ScreenSlot {
     /// A view of the screen for people, if the device has one.
     pub(crate) fn viewer(&self) -> Option<Box<dyn ScreenViewer>> {
         self.computer.viewer()
+    }
+
+    /// The page of the screen for people, if it is a browser.
+    pub(crate) fn page_outline(&self) -> Option<Box<dyn PageOutlineSource>> {
+        self.computer.page_outline()
     }
 
     /// The DevTools protocol of the screen, if it is a browser.

@@ -28,6 +28,7 @@ mod execute;
 mod journal;
 mod notes;
 mod observe;
+mod page_outline;
 mod pipeline;
 mod question_rate;
 mod recorder;
@@ -50,6 +51,7 @@ pub use journal::{
     RecordedTurn, RecordingReader, RecordingSpan, RunId, Verified, VerifyFault, read, read_batch,
     read_blob, read_screenshot, read_span, verify, verify_since,
 };
+pub use page_outline::PageOutline;
 pub use pipeline::devtools::{DevtoolsCommand, DevtoolsGrants};
 pub use screens::{ChangedArea, ScreenChanges, ScreenError, ScreenImage, SessionScreens};
 pub use session::{EventSender, Session, SessionBuilder};

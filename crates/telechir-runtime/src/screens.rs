@@ -286,6 +286,11 @@ impl ViewedScreen {
             is_first = false;
         };
         let size = frame.size();
+        let areas = match frame.png() {
+            // It is there already, and to encode the areas takes longer.
+            Some(_) if is_most_of(size, &areas) => vec![ScreenRegion::of_screen(size)],
+            _ => areas,
+        };
         let encoding = spawn_blocking(move || {
             let areas = areas.into_iter().map(|area| changed_area(&frame, area));
             areas.collect::<Result<Vec<ChangedArea>, ImageError>>()
@@ -320,6 +325,13 @@ impl ViewState {
         self.captured = Some(CapturedFrame { at, frame });
         Ok(())
     }
+}
+
+/// Whether these areas together are more than half of a screen.
+fn is_most_of(screen: Size, areas: &[ScreenRegion]) -> bool {
+    let pixels = |size: Size| u64::from(size.width) * u64::from(size.height);
+    let changed: u64 = areas.iter().map(|area| pixels(area.size())).sum();
+    changed > pixels(screen) / 2
 }
 
 /// An area of a frame as an image: without loss, unless it is a photograph.

@@ -16,8 +16,8 @@ use crate::recorder::{Delivery, Recorder};
 use crate::session_state::{PolicySlot, SessionState};
 use crate::{
     Approver, AutoScreenshot, ControlLease, ConversationEntry, DenyAll, DeviceKind, EventReader,
-    Journal, PersonInput, RecordingReader, RunId, RuntimeError, ScreenshotRule, SessionEvent,
-    SessionLimits, SessionScreens, ShellOutput, TurnIdentity, pipeline,
+    Journal, PageOutline, PersonInput, RecordingReader, RunId, RuntimeError, ScreenshotRule,
+    SessionEvent, SessionLimits, SessionScreens, ShellOutput, TurnIdentity, pipeline,
 };
 
 /// Builds a session. Only the policy is required; without a journal the session is recorded in a
@@ -493,6 +493,13 @@ impl Session {
     pub fn screens(&self) -> SessionScreens {
         let screens = self.state.screens.iter();
         SessionScreens::new(screens.filter_map(|screen| Some((screen.kind(), screen.viewer()?))))
+    }
+
+    /// The browser's page for people who look at the session, also while a turn is executed; none
+    /// without a browser.
+    pub fn page_outline(&self) -> Option<PageOutline> {
+        let mut screens = self.state.screens.iter();
+        screens.find_map(|screen| Some(PageOutline::new(screen.page_outline()?)))
     }
 
     /// The output of the running command for people who look at the session; none without a shell.

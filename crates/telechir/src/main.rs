@@ -4,6 +4,7 @@ mod approver;
 mod args;
 mod call_approver;
 mod commands;
+mod context_store;
 mod declared_tools;
 mod devices;
 mod doctor;

@@ -114,6 +114,8 @@ impl Browser {
         }
         std::mem::swap(&mut again.snapshots, &mut self.snapshots);
         again.initial_settings = self.initial_settings.clone();
+        self.viewed.replace(&again.viewed);
+        again.viewed = self.viewed.clone();
         *self = again;
         Ok(())
     }
@@ -147,6 +149,8 @@ impl Browser {
         // Refs are never reused: the old ones stay known as gone.
         std::mem::swap(&mut restarted.snapshots, &mut self.snapshots);
         restarted.initial_settings = self.initial_settings.clone();
+        self.viewed.replace(&restarted.viewed);
+        restarted.viewed = self.viewed.clone();
         *self = restarted;
         Ok(())
     }

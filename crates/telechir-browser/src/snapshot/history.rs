@@ -200,6 +200,11 @@ impl Snapshots {
     }
 }
 
+/// The elements of a page for people, one in each line.
+pub(crate) fn outline_for_people(tree: &PageTree) -> String {
+    outline::render_for_people(tree)
+}
+
 /// The main text of a page.
 pub(crate) fn article_text(tree: &PageTree) -> String {
     article::render(tree)

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use super::bounded_text::{BoundedText, cut, quoted};
 use super::distinct;
-use super::node::PageNode;
+use super::node::{PageNode, PageTree};
 use super::refs::ElementRefs;
-use super::render_context::RenderContext;
+use super::render_context::{RenderContext, page_line};
 
 /// Maximum length, in characters.
 const MAX_CHARS: usize = 50_000;
@@ -19,6 +19,13 @@ const MAX_LINK_CHARS: usize = 100;
 /// An element as one line: `button "Save" [b12] disabled`. `only` is its text, if that is its only
 /// content.
 pub(super) fn line(node: &PageNode, refs: &mut ElementRefs, only: Option<&str>) -> String {
+    let has_ref = !node.is_text() && (node.is_interactive() || !is_plain(&node.role));
+    let id = has_ref.then(|| refs.of(node));
+    line_with(node, id.as_deref(), only)
+}
+
+/// The same with this ref, or without one.
+fn line_with(node: &PageNode, id: Option<&str>, only: Option<&str>) -> String {
     if node.is_text() {
         return quoted(&cut(&node.name, MAX_NAME_CHARS));
     }
@@ -29,8 +36,8 @@ pub(super) fn line(node: &PageNode, refs: &mut ElementRefs, only: Option<&str>) 
         line.push(' ');
         line.push_str(&quoted(&cut(name, MAX_NAME_CHARS)));
     }
-    if node.is_interactive() || !is_plain(&node.role) {
-        line.push_str(&format!(" [{}]", refs.of(node)));
+    if let Some(id) = id {
+        line.push_str(&format!(" [{id}]"));
     }
     if !node.value.is_empty() {
         line.push_str(&format!(
@@ -130,6 +137,26 @@ pub(super) fn render(
         text.push_str(&format!(
             "\n[{left} more omitted; read a part by its ref, fewer levels, or only interactive elements]"
         ));
+    }
+    text
+}
+
+/// The outline of a page for people: everything, without the refs, which are a model's.
+pub(super) fn render_for_people(tree: &PageTree) -> String {
+    let mut page = BoundedText::with_limit(MAX_CHARS);
+    page.line(&page_line(tree));
+    let mut index = 0;
+    while let Some(node) = tree.nodes.get(index) {
+        let only = only_text(&tree.nodes, index).filter(|_| node.name.is_empty());
+        let line = line_with(node, None, only);
+        page.line(&format!("{}{line}", "  ".repeat(node.depth)));
+        // The text is part of the element's line.
+        index += 1 + usize::from(only.is_some());
+    }
+    let left = u64::try_from(page.omitted).unwrap_or(u64::MAX) + tree.omitted;
+    let mut text = page.text();
+    if left > 0 {
+        text.push_str(&format!("\n[{left} more omitted]"));
     }
     text
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use telechir_browser::{Browser, Options, Surface};
-use telechir_device::DeviceError;
+use telechir_device::{Computer as _, DeviceError};
 use telechir_process::is_root;
 use telechir_testkit::assert_eventually;
 use telechir_testkit::eventually::PATIENCE;
@@ -217,6 +217,11 @@ async fn a_killed_browser_is_reported_and_restarted() {
     go(&mut browser, &server.url("/")).await.unwrap();
     let before = ref_of(&read(&mut browser, "full").await, "\"old\"");
     let (pid, lost) = (browser.pid().unwrap(), browser.lost());
+    // People who look at it.
+    let mut viewer = browser.viewer().unwrap();
+    let mut outline = browser.page_outline().unwrap();
+    viewer.capture().await.unwrap();
+    assert!(outline.outline().await.unwrap().contains("button \"old\""));
     let pending = perform(&mut browser, click(10, 10));
     let killed = async {
         assert_eventually!(IS_HANGING.load(Ordering::Relaxed));
@@ -241,6 +246,9 @@ async fn a_killed_browser_is_reported_and_restarted() {
         .await
         .unwrap();
     assert_eq!(title(&mut browser).await, "after");
+    assert_eq!(viewer.capture().await.unwrap().size(), SIZE);
+    let shown = outline.outline().await.unwrap();
+    assert!(shown.starts_with("\"after\""), "{shown}");
     assert!(eventually(|| group(pid).is_empty()).await);
     drop(browser);
     assert!(eventually(|| profiles(folder.path()) == 0).await);

@@ -60,6 +60,7 @@ impl ViewedSession {
         self.control.set(Arc::new(SessionControl {
             recording,
             screens: session.screens(),
+            page: session.page_outline(),
             output: session.shell_output(),
             policy_slot: session.policy_slot(),
             policy_source: Box::new(|| {

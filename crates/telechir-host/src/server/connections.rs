@@ -310,6 +310,17 @@ impl Client {
             HostRequest::WatchScreen { device, since } => {
                 return self.watch_screen(id, device, since);
             }
+            HostRequest::ReadPage => {
+                let shared = Arc::clone(&self.shared);
+                return self.answer_later(id, async move {
+                    let page = shared.started()?.page.clone();
+                    let page = page.ok_or("this session has no browser")?;
+                    let text = page.read().await;
+                    let text =
+                        text.map_err(|e| format!("failed to read the page: {}", error_chain(&e)))?;
+                    Ok(HostReply::Page { text })
+                });
+            }
             HostRequest::TakeControl { token } => {
                 let by = self.operator(token);
                 let shared = Arc::clone(&self.shared);

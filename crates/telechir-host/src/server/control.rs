@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use telechir_policy::{Digest, Policy};
-use telechir_runtime::{EventSender, PolicySlot, RecordingReader, SessionScreens, ShellOutput};
+use telechir_runtime::{
+    EventSender, PageOutline, PolicySlot, RecordingReader, SessionScreens, ShellOutput,
+};
 use tokio::sync::{Notify, watch};
 
 /// Reads the policy of a session from where it was read at the start.
@@ -13,6 +15,8 @@ pub type PolicySource = Box<dyn Fn() -> Result<Policy, String> + Send + Sync>;
 pub(super) struct SessionControl {
     pub(super) recording: RecordingReader,
     pub(super) screens: SessionScreens,
+    /// None without a browser.
+    pub(super) page: Option<PageOutline>,
     /// None without a shell.
     pub(super) output: Option<ShellOutput>,
     pub(super) policy_slot: PolicySlot,

@@ -1,5 +1,5 @@
 //! What a session's calls did beyond their events, for operators and the owner: arguments, results, and the
-//! output of the running command.
+//! output of the running command; and the page of its browser, for operators.
 
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -33,6 +33,13 @@ pub(super) struct OutputDocument {
     is_running: bool,
 }
 
+/// The page of a session's browser as it is now.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct PageTextDocument {
+    /// Title and URL, and below them the elements, one in each line.
+    text: String,
+}
+
 /// `GET /v1/sessions/{id}/calls/{row}`
 pub(super) async fn describe(request: ApiRequest) -> Result<Response, Problem> {
     let missing = || {
@@ -48,6 +55,13 @@ pub(super) async fn describe(request: ApiRequest) -> Result<Response, Problem> {
         result: found.result,
     };
     Ok(reply(StatusCode::OK, &document))
+}
+
+/// `GET /v1/sessions/{id}/page`
+pub(super) async fn page(request: ApiRequest) -> Result<Response, Problem> {
+    let client = request.session(Reach::Read).await?;
+    let text = client.read_page().await.map_err(failure)?;
+    Ok(reply(StatusCode::OK, &PageTextDocument { text }))
 }
 
 /// `GET /v1/sessions/{id}/output`

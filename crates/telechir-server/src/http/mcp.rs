@@ -170,6 +170,7 @@ impl McpSession {
         let options = SessionOptions {
             devices: self.state.launcher.devices(),
             display: None,
+            profile: None,
             idle_seconds: None,
             http: self.http.clone(),
         };

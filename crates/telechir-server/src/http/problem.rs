@@ -16,6 +16,8 @@ pub(super) enum ProblemKind {
     MethodNotAllowed,
     BodyTimeout,
     SessionBusy,
+    /// A session uses the browser context.
+    ContextInUse,
     NotAnswered,
     NoScreenshot,
     RecordingUnreadable,
@@ -36,7 +38,7 @@ pub(super) enum ProblemKind {
 
 impl ProblemKind {
     /// Every kind, for the OpenAPI document.
-    pub(super) const ALL: [Self; 25] = [
+    pub(super) const ALL: [Self; 26] = [
         Self::BadRequest,
         Self::Unauthorized,
         Self::Forbidden,
@@ -46,6 +48,7 @@ impl ProblemKind {
         Self::MethodNotAllowed,
         Self::BodyTimeout,
         Self::SessionBusy,
+        Self::ContextInUse,
         Self::NotAnswered,
         Self::NoScreenshot,
         Self::RecordingUnreadable,
@@ -107,6 +110,11 @@ impl ProblemKind {
                 "session-busy",
                 StatusCode::CONFLICT,
                 "The session executes other calls",
+            ),
+            Self::ContextInUse => (
+                "context-in-use",
+                StatusCode::CONFLICT,
+                "A session uses the browser context",
             ),
             Self::NotAnswered => (
                 "not-answered",

@@ -5,8 +5,9 @@ use telechir_host::tokens::Role;
 
 use super::action_service::{self, ActionAddressDocument};
 use super::approvals::{self, AnswerDocument, ApprovalDocument, ApprovalList};
-use super::calls::{self, CallDocument, OutputDocument};
+use super::calls::{self, CallDocument, OutputDocument, PageTextDocument};
 use super::cdp::{self, CdpAddressDocument};
+use super::contexts::{self, ContextList};
 use super::documents::{self, DecodedDocument, TranslatedDocument};
 use super::events;
 use super::mcp;
@@ -41,6 +42,7 @@ const TURN: &[ProblemKind] = &[
     ProblemKind::SessionLost,
 ];
 const OPEN: &[ProblemKind] = &[
+    ProblemKind::ContextInUse,
     ProblemKind::Unavailable,
     ProblemKind::Unreadable,
     ProblemKind::KeyReused,
@@ -348,6 +350,29 @@ static ROUTES: &[Route] = &[
         )
     },
     Route {
+        replies: &[json("The contexts.", schema_of::<ContextList>)],
+        ..route(
+            Method::Get,
+            "/v1/contexts",
+            "listContexts",
+            "Lists the browser contexts of the token's owner.",
+            ACTORS,
+            |request| Box::pin(contexts::list(request)),
+        )
+    },
+    Route {
+        replies: &[DONE],
+        problems: &[ProblemKind::ContextInUse],
+        ..route(
+            Method::Delete,
+            "/v1/contexts/{name}",
+            "deleteContext",
+            "Deletes a browser context with all its data.",
+            ACTORS,
+            |request| Box::pin(contexts::delete(request)),
+        )
+    },
+    Route {
         query: &[LEAVE_FUNCTIONS],
         headers: &[IDEMPOTENCY_KEY, PREFER],
         body: body(HISTORY, any_document),
@@ -464,6 +489,18 @@ static ROUTES: &[Route] = &[
             "The end of what the newest command has printed, also while it runs.",
             ACTORS,
             |request| Box::pin(calls::output(request)),
+        )
+    },
+    Route {
+        replies: &[json("The page.", schema_of::<PageTextDocument>)],
+        problems: &[ProblemKind::NotAnswered, ProblemKind::SessionLost],
+        ..route(
+            Method::Get,
+            "/v1/sessions/{id}/page",
+            "readPage",
+            "The page of the browser as text, for people; the running call goes on.",
+            OPERATOR,
+            |request| Box::pin(calls::page(request)),
         )
     },
     Route {

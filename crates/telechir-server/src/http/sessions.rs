@@ -16,16 +16,15 @@ use telechir_host::{
 };
 use telechir_policy::Interface;
 
+use super::contexts;
 use super::free_memory::available_bytes;
 use super::metrics_follower::CountFrom;
 use super::problem::{Problem, ProblemKind};
 use super::request::{ApiRequest, Reach, failure, reply};
+use super::short_hash::short_digits;
 use super::state::{HttpState, OpenSessions, SessionOptions};
 use super::turns::follow;
 
-/// Characters of a session's id after its prefix: 5 bits each.
-const ID_LENGTH: usize = 26;
-const ID_ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 /// Longest name that a client gives a session.
 const MAX_NAME_CHARS: usize = 100;
 
@@ -39,6 +38,10 @@ pub(super) struct OpenSession {
     /// Some of the server's devices; absent for all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     devices: Option<Vec<String>>,
+    /// Name of a browser context: the session begins with its cookies and stored data, and what it
+    /// changes of them is kept. It is created if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    context: Option<String>,
     /// Size of desktop and browser in pixels, such as `1280x800`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     display: Option<String>,
@@ -140,8 +143,13 @@ impl From<&SessionDescription> for SessionDocument {
 /// `POST /v1/sessions`
 pub(super) async fn open(request: ApiRequest) -> Result<Response, Problem> {
     let wanted: OpenSession = request.parse()?;
-    let options = options(&request, &wanted)?;
+    let mut options = options(&request, &wanted)?;
     let key = request.idempotency_key()?;
+    if let Some(name) = &wanted.context {
+        let owner = &request.caller.principal;
+        let profile = contexts::prepare(&request.state, owner, name, &options.devices);
+        options.profile = Some(profile.await?);
+    }
     let name = session_name(&request.caller.principal, key.as_deref())?;
     let paths = SessionPaths::new(&request.state.settings.sockets, name).map_err(failure)?;
     let client = find_or_start(&request.state, &paths, options).await?;
@@ -188,6 +196,7 @@ pub(super) async fn find_or_start(
         Probe::Dead | Probe::Changing | Probe::Nothing => {
             let principal = options.http["principal"].as_str().unwrap_or_default();
             let _opening = state.opening_slot(principal, open_sessions(state, principal).await?)?;
+            contexts::check_free_for(state, &options)?;
             // An earlier session with the same key had the same id.
             let tokens = &state.settings.tokens;
             let revoked = tokens.revoke_session(&paths.name.to_string());
@@ -318,6 +327,7 @@ fn options(request: &ApiRequest, wanted: &OpenSession) -> Result<SessionOptions,
     let options = SessionOptions {
         devices,
         display: wanted.display.clone(),
+        profile: None,
         idle_seconds: wanted.idle_seconds,
         http,
     };
@@ -339,9 +349,7 @@ pub(super) fn session_name(principal: &str, key: Option<&str>) -> Result<Session
             blake3::hash(&random)
         }
     };
-    let digits = seed.as_bytes().iter().take(ID_LENGTH);
-    let digits = digits.map(|byte| char::from(ID_ALPHABET[usize::from(byte % 32)]));
-    let id: String = "http-".chars().chain(digits).collect();
+    let id = format!("http-{}", short_digits(&seed));
     id.parse().map_err(internal)
 }
 

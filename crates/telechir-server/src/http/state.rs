@@ -13,6 +13,7 @@ use telechir_tools::ToolCatalog;
 use tokio::sync::watch;
 
 use super::connections::{ConnectionUse, InUse, MAX_CONNECTIONS};
+use super::context_store::ContextStore;
 use super::conversions::Conversions;
 use super::mcp_endpoints::{McpEndpoint, McpEndpoints};
 use super::metrics::Metrics;
@@ -63,6 +64,11 @@ pub trait SessionLauncher: Send + Sync + 'static {
     /// With a sentence, if no session can have them.
     fn check(&self, options: &SessionOptions) -> Result<(), String>;
 
+    /// The browser contexts of all owners; none if sessions cannot use any.
+    fn contexts(&self) -> Option<Arc<dyn ContextStore>> {
+        None
+    }
+
     /// Starts a session host; its devices start afterwards.
     ///
     /// # Errors
@@ -77,6 +83,8 @@ pub struct SessionOptions {
     pub devices: Vec<String>,
     /// Size of desktop and browser, such as `1280x800`; absent for the server's own.
     pub display: Option<String>,
+    /// The profile of the context that its browser uses.
+    pub profile: Option<String>,
     /// Seconds without a call after which the session is closed; absent for the server's own.
     pub idle_seconds: Option<u64>,
     /// The member `http` of the session's configuration: to whom it belongs.

@@ -19,7 +19,7 @@ const SCRIPT: &str = "text/javascript; charset=utf-8";
 const SVG: &str = "image/svg+xml";
 
 /// All files of the page.
-pub(super) const FILES: [PageFile; 14] = [
+pub(super) const FILES: [PageFile; 15] = [
     ("/", HTML, include_str!("view/index.html")),
     ("/view/page.css", CSS, include_str!("view/page.css")),
     ("/view/icon.svg", SVG, include_str!("view/icon.svg")),
@@ -32,6 +32,11 @@ pub(super) const FILES: [PageFile; 14] = [
         include_str!("view/overview.js"),
     ),
     ("/view/session.js", SCRIPT, include_str!("view/session.js")),
+    (
+        "/view/page_text.js",
+        SCRIPT,
+        include_str!("view/page_text.js"),
+    ),
     (
         "/view/timeline.js",
         SCRIPT,

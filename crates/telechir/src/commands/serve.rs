@@ -19,8 +19,8 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::Value;
 use telechir_host::{SessionPaths, launch};
 use telechir_server::http::{
-    HttpSettings, Listener, McpEndpoint, OpenSessionLimits, RecordingStore, ServerTls,
-    SessionLauncher, SessionOptions, Shutdown, ViewTickets, serve as serve_http,
+    ContextStore, HttpSettings, Listener, McpEndpoint, OpenSessionLimits, RecordingStore,
+    ServerTls, SessionLauncher, SessionOptions, Shutdown, ViewTickets, serve as serve_http,
 };
 use telechir_tools::{Capabilities, ToolCatalog, ToolSelection};
 use tokio::net::{TcpListener, UnixListener, UnixStream};
@@ -31,6 +31,8 @@ use super::tokens::token_file;
 use crate::args::{
     DeviceArguments, ListenAddress, Monitors, ServeArguments, ServeCommand, ServeFlags,
 };
+use crate::context_store::Contexts;
+use crate::env;
 use crate::error::CliError;
 use crate::log::print_note;
 use crate::recording_folder::ServedRecordings;
@@ -89,6 +91,7 @@ async fn run(flags: ServeFlags) -> Result<ExitCode, CliError> {
     };
     let launcher = Arc::new(Launcher {
         flags: GivenFlags::new(&flags.devices, &flags.safety, flags.idle_timeout)?,
+        contexts: contexts(&flags)?,
         arguments: flags,
         token_file: tokens.path().to_string_lossy().into_owned(),
     });
@@ -235,6 +238,8 @@ fn catalog(devices: &DeviceArguments) -> Option<ToolCatalog> {
 /// Starts sessions with the flags of the server.
 struct Launcher {
     flags: GivenFlags,
+    /// None if sessions have no browser of their own.
+    contexts: Option<Arc<Contexts>>,
     arguments: ServeFlags,
     token_file: String,
 }
@@ -249,12 +254,21 @@ impl SessionLauncher for Launcher {
         monitors(options).map(drop)
     }
 
+    fn contexts(&self) -> Option<Arc<dyn ContextStore>> {
+        let contexts = self.contexts.clone()?;
+        Some(contexts)
+    }
+
     async fn launch(&self, paths: &SessionPaths, options: SessionOptions) -> Result<(), String> {
         let id = paths.name.to_string();
         let mut flags = self.flags.clone();
         flags.retain_devices(&options.devices);
         if let Some(monitors) = monitors(&options)? {
             flags.set("display", monitors.to_string().into());
+        }
+        if let Some(profile) = options.profile {
+            flags.set("profile", profile.into());
+            flags.set("no_persist", false.into());
         }
         if let Some(seconds) = options.idle_seconds {
             flags.set("idle_timeout", seconds.into());
@@ -273,6 +287,17 @@ impl SessionLauncher for Launcher {
         let launched = launch(paths, program, &config).await;
         launched.map_err(|error| error.to_string())
     }
+}
+
+/// The contexts for sessions that start a browser.
+fn contexts(flags: &ServeFlags) -> Result<Option<Arc<Contexts>>, CliError> {
+    let page = &flags.devices.page;
+    let is_started = flags.devices.browser.is_some()
+        && page.attach.cdp.is_none()
+        && page.remote.remote.is_none();
+    is_started
+        .then(|| Ok(Arc::new(Contexts::of(env::profiles()?))))
+        .transpose()
 }
 
 fn monitors(options: &SessionOptions) -> Result<Option<Monitors>, String> {

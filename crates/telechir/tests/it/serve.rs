@@ -5,6 +5,7 @@ mod approvals;
 mod cdp;
 pub(crate) mod client;
 mod config;
+mod contexts;
 mod front;
 mod mcp;
 mod metrics;

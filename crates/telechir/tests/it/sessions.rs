@@ -36,6 +36,7 @@ impl SessionFixture {
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = self.telechir.command(arguments);
         command.env("XDG_RUNTIME_DIR", self.file("run"));
+        command.env("XDG_DATA_HOME", self.file("data"));
         command
     }
 

@@ -4,6 +4,7 @@
 mod accessibility;
 mod input;
 mod page;
+mod page_text;
 mod recording;
 mod stream;
 mod takeover;

@@ -1,6 +1,7 @@
 // One session: its screen as it changes, and the calls with what became of them.
 
 import { change, follow, get, isOperator } from "./api.js";
+import { PageText } from "./page_text.js";
 import { Screen } from "./screen.js";
 import { element, setText, visible } from "./text.js";
 import { Timeline } from "./timeline.js";
@@ -49,6 +50,10 @@ export class SessionView {
     setText(this.state, `${session.state} · ${session.devices.join(", ")}`);
     this.cancel.hidden = !(isOperator() && session.opened_by && session.running);
     this.screen.update(session);
+    if (isOperator() && session.devices.includes("browser") && !this.page) {
+      this.page = new PageText(() => get(`${this.path}/page`));
+      this.screen.root.append(this.page.root);
+    }
     const screens = session.devices.filter((device) => device === "desktop" || device === "browser");
     if (screens.length > 0 && !this.screen.root.isConnected) {
       this.columns.classList.remove("no-screen");

@@ -1,0 +1,78 @@
+//! Browser contexts: what pages stored is there again in the next session of the same owner.
+
+use serde_json::{Value, json};
+use telechir_testkit::gate::{Component, require};
+
+use super::cdp::{POLICY, Pages};
+use super::client::{Client, Server};
+use crate::sessions::SessionFixture;
+
+/// Runs a script in the page of a session and returns the text of the result.
+fn script(agent: &Client, session: &str, call: &str, url: &str, text: &str) -> String {
+    let contents = json!([{"type": "computer_call", "call_id": call, "target": "browser", "actions": [
+        {"action": "navigate", "url": url}, {"action": "javascript", "script": text}]}]);
+    let path = format!("/v1/sessions/{session}/calls");
+    let reply = agent.post(&path, &json!({ "contents": contents }).to_string());
+    reply["results"].to_string()
+}
+
+fn contexts(client: &Client) -> Value {
+    client.get("/v1/contexts")["contexts"].clone()
+}
+
+#[test]
+fn a_context_outlives_its_sessions_and_is_its_owners() {
+    require(Component::Chromium);
+    let sessions = SessionFixture::new();
+    std::fs::write(sessions.file("policy.toml"), POLICY).expect("a policy");
+    let server = Server::in_folder(sessions, &["--browser", "--headless", "--shell"]);
+    let (agent, other) = (server.client("agent"), server.client("operator"));
+    let pages = Pages::serve();
+    assert_eq!(contexts(&agent), json!([]));
+
+    let browser = |context: &str| json!({"devices": ["browser"], "context": context});
+    let first = agent.open(&browser("shop"));
+    let stores = "localStorage.kept = 'basket-17'; document.cookie = 'login=yes; max-age=9999'; 1";
+    script(&agent, &first, "c1", &pages.url, stores);
+    let listed = contexts(&agent);
+    assert_eq!(listed[0]["name"], "shop", "{listed}");
+    assert_eq!(listed[0]["in_use"], true, "{listed}");
+    assert_eq!(contexts(&other), json!([]), "those of another owner");
+    let path = "/v1/contexts/shop";
+    let open = browser("shop").to_string();
+    for (method, path, body) in [
+        ("POST", "/v1/sessions", Some(open.as_str())),
+        ("DELETE", path, None),
+    ] {
+        let refused = agent.request(method, path, body);
+        refused.is_problem(409, "context-in-use");
+    }
+    server.assert_closes(&agent, &first);
+
+    let read = "localStorage.kept + ' ' + document.cookie";
+    let second = agent.open(&browser("shop"));
+    let found = script(&agent, &second, "c2", &pages.url, read);
+    assert!(found.contains("basket-17 login=yes"), "{found}");
+    // The same name is another context for another owner, and there is none without a name.
+    let foreign = other.open(&browser("shop"));
+    let none = script(&other, &foreign, "c3", &pages.url, read);
+    assert!(none.contains("undefined"), "{none}");
+    let close = format!("/v1/sessions/{foreign}");
+    assert_eq!(other.request("DELETE", &close, None).status, 204);
+    server.assert_closes(&agent, &second);
+
+    assert_eq!(agent.request("DELETE", path, None).status, 204);
+    agent
+        .request("DELETE", path, None)
+        .is_problem(404, "not-found");
+    assert_eq!(contexts(&agent), json!([]));
+    assert_eq!(contexts(&other)[0]["in_use"], false);
+    for (body, part) in [
+        (browser("../x"), "`context`: expected"),
+        (json!({"devices": ["shell"], "context": "a"}), "no browser"),
+    ] {
+        let refused = agent.request("POST", "/v1/sessions", Some(&body.to_string()));
+        refused.is_problem(422, "unreadable");
+        assert!(refused.body.contains(part), "{refused:?}");
+    }
+}
