@@ -17,7 +17,7 @@ mkdir -m 0700 "$XDG_RUNTIME_DIR" "$XDG_STATE_HOME"
 cleanup() {
   kill "$server" 2>/dev/null && wait "$server" || true
   "$target/debug/telechir" sessions list --json 2>/dev/null | grep -o '"name": *"[^"]*"' | cut -d '"' -f 4 \
-    | while read -r name; do "$target/debug/telechir" sessions close "$name" || true; done
+    | while read -r name; do "$target/debug/telechir" sessions close "$name" || true; done || true
   rm -rf "$scratch"
 }
 "$target/debug/telechir" serve --shell --max-sessions 4 --record "$scratch/recordings" \

@@ -29,7 +29,7 @@ mkdir -m 0700 "$XDG_RUNTIME_DIR" "$XDG_STATE_HOME" "$XDG_CACHE_HOME"
 telechir=$target/$folder/telechir
 cleanup() {
   "$telechir" sessions list --json 2>/dev/null | grep -o '"name": *"[^"]*"' | cut -d '"' -f 4 \
-    | while read -r name; do "$telechir" sessions close "$name" || true; done
+    | while read -r name; do "$telechir" sessions close "$name" || true; done || true
   rm -rf "$scratch"
 }
 trap cleanup EXIT

@@ -14,7 +14,7 @@ mkdir "$scratch/work" "$scratch/site"
 processes=()
 cleanup() {
   "$telechir" sessions list --json 2>/dev/null | grep -o '"name": *"[^"]*"' | cut -d '"' -f 4 \
-    | while read -r name; do "$telechir" sessions close "$name" >/dev/null || true; done
+    | while read -r name; do "$telechir" sessions close "$name" >/dev/null || true; done || true
   kill "${processes[@]}" 2>/dev/null || true
   rm -rf "$scratch"
 }
