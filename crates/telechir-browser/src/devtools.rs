@@ -2,7 +2,9 @@
 //!
 //! Each channel is a session with the browser itself, so that its subscriptions are its own. What a
 //! channel may send is decided elsewhere; here are only the walls that hold whoever decides: URLs that
-//! calls may not name either, and files outside of the workspace.
+//! calls may not name either, files outside of the workspace, and secrets in what the browser reports.
+
+mod hidden;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,6 +60,10 @@ impl DevtoolsSource for ChannelSource {
             return Err(refused("The browser opens no channel to itself."));
         }
         let events = self.router.open_channel(&root);
+        // Whoever decides has to know each page for what it is, also if the program does not listen.
+        let all = json!({ "discover": true, "filter": [{}] });
+        let discovered = client.call(Some(&root), "Target.setDiscoverTargets", all, limit);
+        discovered.await?;
         let end = Arc::new(ChannelEnd {
             client: client.clone(),
             router: Arc::clone(&self.router),
@@ -102,7 +108,10 @@ impl DevtoolsEvents for ChannelEvents {
         let client = &self._end.client;
         tokio::select! {
             biased;
-            event = self.events.recv() => event,
+            event = self.events.recv() => event.map(|mut event| {
+                hidden::hide_in_event(&event.method, &mut event.params);
+                event
+            }),
             _lost = client.lost() => None,
         }
     }
@@ -134,7 +143,12 @@ impl DevtoolsCommands for ChannelCommands {
         let session = session.unwrap_or(&self.end.root);
         let reply = self.end.client.forward(Some(session), method, params);
         let reply = reply.map_err(|error| error.to_string())?;
-        Ok(Box::pin(reply.forwarded()))
+        let method = method.to_owned();
+        Ok(Box::pin(async move {
+            let mut result = reply.forwarded().await?;
+            hidden::hide_in_reply(&method, &mut result);
+            Ok(result)
+        }))
     }
 }
 

@@ -24,7 +24,7 @@ mod http_logins;
 mod open_tabs;
 mod page_notices;
 mod private_tab;
-mod request_details;
+pub(crate) mod request_details;
 mod request_log;
 
 use console::Console;

@@ -65,8 +65,6 @@ const FREE: &[&str] = &[
     "Emulation.setTimezoneOverride",
     "Emulation.setTouchEmulationEnabled",
     "Emulation.setUserAgentOverride",
-    "IO.close",
-    "IO.read",
     "Inspector.disable",
     "Inspector.enable",
     "Log.clear",
@@ -78,7 +76,6 @@ const FREE: &[&str] = &[
     "Network.setCacheDisabled",
     "Network.setUserAgentOverride",
     "Overlay.hideHighlight",
-    "Page.bringToFront",
     "Page.disable",
     "Page.enable",
     "Page.getFrameTree",
@@ -94,7 +91,6 @@ const FREE: &[&str] = &[
     "Performance.disable",
     "Performance.enable",
     "Performance.getMetrics",
-    "Runtime.addBinding",
     "Runtime.disable",
     "Runtime.discardConsoleEntries",
     "Runtime.enable",
@@ -104,26 +100,30 @@ const FREE: &[&str] = &[
     "Runtime.removeBinding",
     "Runtime.runIfWaitingForDebugger",
     "ServiceWorker.enable",
-    "Target.activateTarget",
     "Target.detachFromTarget",
     "Target.getTargetInfo",
     "Target.getTargets",
-    "Target.setDiscoverTargets",
 ];
 
-/// Methods that run or install a script, and the member that has it.
+/// Methods that run or install a script, and the member that has it. Without a text they do nothing.
 const SCRIPTS: &[(&str, &str)] = &[
-    ("DOM.removeNode", "nodeId"),
-    ("DOM.setAttributeValue", "value"),
-    ("DOM.setAttributesAsText", "text"),
-    ("DOM.setNodeValue", "value"),
-    ("DOM.setOuterHTML", "outerHTML"),
     ("Page.addScriptToEvaluateOnNewDocument", "source"),
-    ("Page.setDocumentContent", "html"),
     ("Runtime.callFunctionOn", "functionDeclaration"),
     ("Runtime.compileScript", "expression"),
     ("Runtime.evaluate", "expression"),
-    ("Runtime.runScript", "scriptId"),
+];
+
+/// Methods that change what a page is, as a script could. A binding replaces what the page calls by its
+/// name.
+const PAGE_CHANGES: &[&str] = &[
+    "DOM.removeNode",
+    "DOM.setAttributeValue",
+    "DOM.setAttributesAsText",
+    "DOM.setNodeValue",
+    "DOM.setOuterHTML",
+    "Page.setDocumentContent",
+    "Runtime.addBinding",
+    "Runtime.runScript",
 ];
 
 /// Members of commands that would open a way around the policy; they are removed.
@@ -163,7 +163,10 @@ pub(crate) fn treatment(method: &str, params: &mut Map<String, Value>) -> Treatm
         return Treatment::Pass;
     }
     if let Some((_, member)) = SCRIPTS.iter().find(|(name, _)| *name == method) {
-        return script(method, &params.get(*member).cloned().unwrap_or_default());
+        return script(method, member, params);
+    }
+    if PAGE_CHANGES.contains(&method) {
+        return scripted(format!("{method} {}", Value::Object(params.clone())));
     }
     let once = |action: Action| Treatment::Judge(action, JudgedScope::Once);
     let no = |reason: &str| Treatment::Refuse(reason.to_owned());
@@ -192,6 +195,14 @@ pub(crate) fn treatment(method: &str, params: &mut Map<String, Value>) -> Treatm
         "Target.closeTarget" => once(Action::CloseTab {
             tab: text(params, "targetId"),
         }),
+        "Target.activateTarget" => once(Action::SwitchTab {
+            tab: text(params, "targetId"),
+        }),
+        "Page.bringToFront" => once(Action::SwitchTab {
+            tab: "the tab of this command".to_owned(),
+        }),
+        // Their streams are checked: only what a command of this program has opened.
+        "IO.read" | "IO.close" => Treatment::Pass,
         "Page.close" => once(Action::CloseTab {
             tab: "the tab of this command".to_owned(),
         }),
@@ -200,7 +211,8 @@ pub(crate) fn treatment(method: &str, params: &mut Map<String, Value>) -> Treatm
             Some(_) => no("Page.reload runs no scripts here"),
         },
         "Page.navigateToHistoryEntry" => once(Action::Back { tab: None }),
-        "Page.captureScreenshot" | "Page.startScreencast" => once(Action::Screenshot),
+        "Page.captureScreenshot" => once(Action::Screenshot),
+        "Page.startScreencast" => Treatment::Judge(Action::Screenshot, JudgedScope::Lasting),
         "Page.printToPDF" => once(Action::SavePdf {
             path: None,
             tab: None,
@@ -213,12 +225,8 @@ pub(crate) fn treatment(method: &str, params: &mut Map<String, Value>) -> Treatm
                 .map(str::to_owned),
         }),
         // Headers and bodies show more than the page does.
-        "Network.enable" | "Network.getResponseBody" | "Network.getRequestPostData" => {
-            once(Action::ReadRequest {
-                request: 0,
-                tab: None,
-            })
-        }
+        "Network.enable" => Treatment::Judge(read_request(), JudgedScope::Lasting),
+        "Network.getResponseBody" | "Network.getRequestPostData" => once(read_request()),
         "Network.setExtraHTTPHeaders" => once(Action::Emulate {
             settings: Map::from_iter([(
                 "headers".to_owned(),
@@ -309,12 +317,26 @@ fn opened(params: &mut Map<String, Value>) -> Result<String, &'static str> {
     }
 }
 
-fn script(method: &str, source: &Value) -> Treatment {
-    let shown = match source.as_str() {
-        Some(text) if text.trim().is_empty() => return Treatment::Pass,
-        Some(text) => text.to_owned(),
-        None => format!("{method} {source}"),
-    };
+fn read_request() -> Action {
+    Action::ReadRequest {
+        request: 0,
+        tab: None,
+    }
+}
+
+fn script(method: &str, member: &str, params: &Map<String, Value>) -> Treatment {
+    let source = params.get(member).unwrap_or(&Value::Null);
+    let arguments = params.get("arguments").filter(|list| **list != json!([]));
+    scripted(match (source.as_str(), arguments) {
+        (Some(text), None) if text.trim().is_empty() => return Treatment::Pass,
+        (Some(text), None) => text.to_owned(),
+        // Frameworks have one function that runs what its arguments say.
+        (Some(text), Some(arguments)) => format!("{text}\n// arguments: {arguments}"),
+        (None, _) => format!("{method} {}", Value::Object(params.clone())),
+    })
+}
+
+fn scripted(shown: String) -> Treatment {
     let action = Action::Javascript {
         script: SCRIPT_SUBJECT.to_owned(),
         tab: None,

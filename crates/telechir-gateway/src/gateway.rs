@@ -1,27 +1,18 @@
 //! One connection of a program: its sessions, the targets it may know, and its messages.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value, json};
 use telechir_protocol::{Action, ScrollUnit, json_limits};
 
 use crate::commands::{Treatment, treatment};
+use crate::known_targets::{KnownTargets, TargetFilter};
 
 /// The error codes of CDP: a command that failed, and a session that does not exist.
 const SERVER_ERROR: i64 = -32_000;
 const NO_SESSION: i64 = -32_001;
 const INVALID_REQUEST: i64 = -32_600;
 const NOT_JSON: i64 = -32_700;
-
-/// Kinds of targets that a program may know. A tab is what its pages are attached to.
-const TARGET_TYPES: &[&str] = &[
-    "iframe",
-    "page",
-    "service_worker",
-    "shared_worker",
-    "tab",
-    "worker",
-];
 
 /// The actions for which the opening of a connection is judged: what commands do that are not judged
 /// one by one.
@@ -49,18 +40,27 @@ pub fn opening_actions() -> Vec<Action> {
 /// A connection of a program to a session's browser.
 #[derive(Debug)]
 pub struct CdpGateway {
-    /// The browser context of the session.
-    context: String,
     /// What the program is attached to, by session.
     sessions: HashMap<String, Attached>,
-    /// URLs of the targets of the context, by id.
-    targets: HashMap<String, String>,
+    targets: KnownTargets,
+    /// The streams that its commands have opened.
+    streams: HashSet<String>,
 }
 
 #[derive(Debug)]
 struct Attached {
     target: String,
-    url: String,
+    start: PageStart,
+}
+
+/// Whether a target runs that was attached before its page did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PageStart {
+    Running,
+    /// It waits for the program.
+    Waiting,
+    /// It already waited when this was last looked at.
+    Overdue,
 }
 
 /// A command of the program.
@@ -92,6 +92,8 @@ pub struct JudgedCommand {
 pub enum JudgedScope {
     /// Nothing but what this command does.
     Once,
+    /// What goes on until the connection ends, such as a subscription.
+    Lasting,
     /// Every script of the connection; this one is recorded.
     Script(String),
 }
@@ -105,9 +107,12 @@ pub enum MessageStep {
     Judge(Box<JudgedCommand>),
     /// The program gets this message, and nothing else happens.
     Reply(String),
+    /// As `Reply`, with the events that come first.
+    Replies(Vec<String>),
 }
 
-/// What happens with an event of the browser.
+/// What happens with an event of the browser. The caller lets the browser announce all targets, whether
+/// the program asked for that or not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EventStep {
     /// The message for the program; absent if the event is not for it.
@@ -120,19 +125,36 @@ impl CdpGateway {
     /// A connection to the tabs of this browser context.
     pub fn new(context: &str) -> Self {
         Self {
-            context: context.to_owned(),
             sessions: HashMap::new(),
-            targets: HashMap::new(),
+            targets: KnownTargets::new(context),
+            streams: HashSet::new(),
         }
     }
 
     /// The URLs of the pages that the program may read.
     pub fn urls(&self) -> impl Iterator<Item = &str> {
-        self.targets.values().map(String::as_str)
+        self.targets.urls()
+    }
+
+    /// Sessions whose targets still wait for the program before they run, as they did at the last call
+    /// of this: nobody else can use them meanwhile. They are to be run.
+    pub fn take_overdue(&mut self) -> Vec<String> {
+        let mut overdue = Vec::new();
+        for (id, attached) in &mut self.sessions {
+            attached.start = match attached.start {
+                PageStart::Running => PageStart::Running,
+                PageStart::Waiting => PageStart::Overdue,
+                PageStart::Overdue => {
+                    overdue.push(id.clone());
+                    PageStart::Running
+                }
+            };
+        }
+        overdue
     }
 
     /// What happens with a message of the program.
-    pub fn receive(&self, message: &str) -> MessageStep {
+    pub fn receive(&mut self, message: &str) -> MessageStep {
         let parsed = json_limits::parse(message.as_bytes());
         let Ok(Value::Object(mut message)) = parsed else {
             return MessageStep::Reply(failure(None, None, NOT_JSON, "expected a JSON object"));
@@ -162,9 +184,14 @@ impl CdpGateway {
         self.step(command, params)
     }
 
-    fn step(&self, mut command: ProgramCommand, mut params: Map<String, Value>) -> MessageStep {
+    fn step(&mut self, mut command: ProgramCommand, mut params: Map<String, Value>) -> MessageStep {
         if let Some((code, problem)) = self.refusal(&command, &params) {
             return MessageStep::Reply(command.failed(code, &problem));
+        }
+        match command.method.as_str() {
+            "Target.setDiscoverTargets" => return self.announce(&command, &params),
+            "Runtime.runIfWaitingForDebugger" => self.note_run(&command),
+            _ => {}
         }
         let treated = treatment(&command.method, &mut params);
         if command.method == "Target.createTarget" {
@@ -186,6 +213,25 @@ impl CdpGateway {
         }
     }
 
+    /// The browser announces all targets anyway, to this gateway; the program gets what it asks for.
+    fn announce(&mut self, command: &ProgramCommand, params: &Map<String, Value>) -> MessageStep {
+        let filter = match params.get("discover") {
+            Some(Value::Bool(true)) => Some(TargetFilter::of(params.get("filter"))),
+            _ => None,
+        };
+        let events = self.targets.announce(filter).into_iter();
+        let mut messages: Vec<String> = events.map(|event| event.to_string()).collect();
+        messages.push(command.answered(json!({})));
+        MessageStep::Replies(messages)
+    }
+
+    fn note_run(&mut self, command: &ProgramCommand) {
+        let attached = command.session.as_ref();
+        if let Some(attached) = attached.and_then(|id| self.sessions.get_mut(id)) {
+            attached.start = PageStart::Running;
+        }
+    }
+
     /// Why a command is refused because of what it is for: sessions, targets and contexts that are not
     /// the program's.
     fn refusal(
@@ -197,7 +243,9 @@ impl CdpGateway {
             let Some(attached) = self.sessions.get(session) else {
                 return Some((NO_SESSION, "Session with given id not found.".to_owned()));
             };
-            if is_privileged(&attached.url) && command.method != "Target.detachFromTarget" {
+            if self.targets.is_privileged(&attached.target)
+                && command.method != "Target.detachFromTarget"
+            {
                 let problem = "this page of the browser itself cannot be driven".to_owned();
                 return Some((SERVER_ERROR, problem));
             }
@@ -205,7 +253,7 @@ impl CdpGateway {
         if let Some(target) = params.get("targetId") {
             let is_known = target.as_str().is_some_and(|id| {
                 let mut attached = self.sessions.values();
-                self.targets.contains_key(id) || attached.any(|attached| attached.target == id)
+                self.targets.sees(id) || attached.any(|attached| attached.target == id)
             });
             if !is_known {
                 return Some((SERVER_ERROR, "No target with given id found".to_owned()));
@@ -220,9 +268,16 @@ impl CdpGateway {
                 return Some((SERVER_ERROR, "No session with given id".to_owned()));
             }
         }
+        // Those of others have numbers that are easily guessed, and a blob is one by its name.
+        if matches!(command.method.as_str(), "IO.read" | "IO.close") {
+            let handle = params.get("handle").and_then(Value::as_str);
+            if !handle.is_some_and(|handle| self.streams.contains(handle)) {
+                return Some((SERVER_ERROR, "Invalid stream handle".to_owned()));
+            }
+        }
         match params.get("browserContextId") {
             None => None,
-            Some(id) if id.as_str() == Some(self.context.as_str()) => None,
+            Some(id) if self.targets.is_context(id) => None,
             Some(_) => {
                 let problem = "Failed to find browser context for id".to_owned();
                 Some((SERVER_ERROR, problem))
@@ -240,23 +295,28 @@ impl CdpGateway {
             "Target.getTargets" => {
                 let found = result["targetInfos"].take();
                 let found = found.as_array().cloned().unwrap_or_default();
-                let own: Vec<Value> = found.into_iter().filter(|info| self.sees(info)).collect();
-                for info in &own {
-                    self.note(info);
-                }
-                result["targetInfos"] = own.into();
+                let own = found.into_iter().filter(|info| self.targets.note(info));
+                result["targetInfos"] = own.collect();
             }
             "Target.getTargetInfo" => {
                 let info = &result["targetInfo"];
                 // Without an id it is the browser itself, or the session's own target.
-                if !self.sees(info) && info["type"] != "browser" {
+                if !self.targets.note(info) && info["type"] != "browser" {
                     return command.failed(SERVER_ERROR, "No target with given id found");
                 }
             }
             "Target.createTarget" => {
-                let id = result["targetId"].as_str().unwrap_or_default().to_owned();
+                let id = result["targetId"].as_str().unwrap_or_default();
                 let url = command.params["url"].as_str().unwrap_or_default();
-                self.targets.entry(id).or_insert_with(|| url.to_owned());
+                self.targets.note_opened(id, url);
+            }
+            "IO.close" => {
+                let handle = command.params["handle"].as_str().unwrap_or_default();
+                self.streams.remove(handle);
+            }
+            "Page.printToPDF" => {
+                self.streams
+                    .extend(result["stream"].as_str().map(str::to_owned));
             }
             _ => {}
         }
@@ -273,16 +333,18 @@ impl CdpGateway {
             "Target.attachedToTarget" => {
                 let info = &params["targetInfo"];
                 let attached = params["sessionId"].as_str().unwrap_or_default().to_owned();
-                if !self.sees(info) {
+                if !self.targets.note(info) {
                     return EventStep {
                         message: None,
                         detach: Some(attached),
                     };
                 }
-                self.note(info);
-                let text = |member: &str| info[member].as_str().unwrap_or_default().to_owned();
-                let (target, url) = (text("targetId"), text("url"));
-                self.sessions.insert(attached, Attached { target, url });
+                let target = info["targetId"].as_str().unwrap_or_default().to_owned();
+                let start = match params["waitingForDebugger"] == true {
+                    true => PageStart::Waiting,
+                    false => PageStart::Running,
+                };
+                self.sessions.insert(attached, Attached { target, start });
             }
             "Target.detachedFromTarget" => {
                 let detached = params["sessionId"].as_str().unwrap_or_default();
@@ -292,26 +354,25 @@ impl CdpGateway {
             }
             "Target.targetCreated" | "Target.targetInfoChanged" => {
                 let info = &params["targetInfo"];
-                if !self.sees(info) {
+                let id = info["targetId"].as_str().unwrap_or_default();
+                if !self.targets.note(info) || !self.targets.is_announced(id) {
                     return EventStep::default();
                 }
-                self.note(info);
             }
             "Target.targetDestroyed" | "Target.targetCrashed" => {
                 let id = params["targetId"].as_str().unwrap_or_default();
-                let is_known = match method {
-                    "Target.targetDestroyed" => self.targets.remove(id).is_some(),
-                    _ => self.targets.contains_key(id),
-                };
-                if !is_known {
+                let is_announced = self.targets.is_announced(id);
+                if method == "Target.targetDestroyed" {
+                    self.targets.forget(id);
+                }
+                if !is_announced {
                     return EventStep::default();
                 }
             }
             "Page.frameNavigated" if params["frame"]["parentId"].is_null() => {
                 let url = params["frame"]["url"].as_str().unwrap_or_default();
-                if let Some(attached) = session.and_then(|id| self.sessions.get_mut(id)) {
-                    url.clone_into(&mut attached.url);
-                    self.targets.insert(attached.target.clone(), url.to_owned());
+                if let Some(attached) = session.and_then(|id| self.sessions.get(id)) {
+                    self.targets.note_url(&attached.target, url);
                 }
             }
             "Target.receivedMessageFromTarget" => return EventStep::default(),
@@ -325,24 +386,6 @@ impl CdpGateway {
             message: Some(message.to_string()),
             detach: None,
         }
-    }
-
-    /// Whether the program may know this target.
-    fn sees(&self, info: &Value) -> bool {
-        let kind = info["type"].as_str().unwrap_or_default();
-        let url = info["url"].as_str().unwrap_or_default();
-        info["browserContextId"] == self.context.as_str()
-            && TARGET_TYPES.contains(&kind)
-            && !is_privileged(url)
-    }
-
-    fn note(&mut self, info: &Value) {
-        let text = |member: &str| info[member].as_str().unwrap_or_default().to_owned();
-        let (id, url) = (text("targetId"), text("url"));
-        for attached in self.sessions.values_mut().filter(|one| one.target == id) {
-            attached.url.clone_from(&url);
-        }
-        self.targets.insert(id, url);
     }
 }
 
@@ -373,20 +416,4 @@ fn failure(id: Option<i64>, session: Option<&str>, code: i64, problem: &str) -> 
         message["sessionId"] = session.into();
     }
     message.to_string()
-}
-
-/// Whether a page belongs to the browser itself, or shows files of the machine.
-fn is_privileged(url: &str) -> bool {
-    const SCHEMES: [&str; 8] = [
-        "chrome:",
-        "chrome-extension:",
-        "chrome-search:",
-        "chrome-untrusted:",
-        "devtools:",
-        "file:",
-        "filesystem:",
-        "view-source:",
-    ];
-    let url = url.trim_start().to_ascii_lowercase();
-    SCHEMES.iter().any(|scheme| url.starts_with(scheme))
 }

@@ -5,6 +5,7 @@ use telechir_protocol::{Action, Button, Chord, Key, Modifier, Point, ScrollUnit,
 
 use crate::commands::{Treatment, text};
 use crate::gateway::JudgedScope;
+use crate::us_keyboard;
 
 /// The bits of `modifiers`.
 const MODIFIERS: [(u64, Modifier); 4] = [
@@ -86,17 +87,26 @@ pub(crate) fn insert_text(params: &Map<String, Value>) -> Treatment {
 }
 
 /// `Input.dispatchKeyEvent`
-pub(crate) fn key(params: &Map<String, Value>) -> Treatment {
+pub(crate) fn key(params: &mut Map<String, Value>) -> Treatment {
     // They act without any key, such as a paste of the clipboard.
     let commands = params.get("commands").and_then(Value::as_array);
     if commands.is_some_and(|commands| !commands.is_empty()) {
         return refused("editing commands of a key event are not offered; press the keys");
     }
+    // Codes of the machine's own keyboard say once more which key it is.
+    params.remove("nativeVirtualKeyCode");
+    params.remove("keyIdentifier");
     let bits = params.get("modifiers").and_then(Value::as_u64);
     let bits = bits.unwrap_or_default();
     let (name, typed) = (text(params, "key"), text(params, "text"));
     let is_plain = bits & 7 == 0;
     let kind = text(params, "type");
+    if params.get("unmodifiedText").and_then(Value::as_str) != Some(typed.as_str()) {
+        params.remove("unmodifiedText");
+    }
+    if !us_keyboard::is_one_key(params, &name, &typed) {
+        return refused("`key`, `code`, `text` and `windowsVirtualKeyCode` name different keys");
+    }
     let is_text = !typed.is_empty() && !typed.chars().any(char::is_control);
     match kind.as_str() {
         "char" | "keyDown" if is_text && is_plain => return judged(typing(typed)),

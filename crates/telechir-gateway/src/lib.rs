@@ -2,8 +2,8 @@
 //! passed on, judged as an action first, answered here, or refused.
 //!
 //! A [`CdpGateway`] is one connection. It is pure: the caller carries messages between the program, the
-//! policy and the browser. Only methods of its table are known, and of them only the parameters that
-//! the table names reach the browser.
+//! policy and the browser. Only methods of its table are known; parameters that would lead around the
+//! policy are removed or refused.
 //!
 //! ```
 //! use telechir_gateway::{CdpGateway, MessageStep};
@@ -18,8 +18,10 @@
 mod commands;
 mod gateway;
 mod input;
+mod known_targets;
 #[cfg(test)]
 mod tests;
+mod us_keyboard;
 
 pub use gateway::{
     CdpGateway, EventStep, JudgedCommand, JudgedScope, MessageStep, ProgramCommand, opening_actions,

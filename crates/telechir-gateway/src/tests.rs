@@ -1,5 +1,7 @@
 //! What a program may and may not do, message by message.
 
+mod attacks;
+
 use serde_json::{Value, json};
 use telechir_protocol::{Action, Button, Point, Target};
 
@@ -19,7 +21,12 @@ fn attached() -> CdpGateway {
     gateway
 }
 
-fn send(gateway: &CdpGateway, session: Option<&str>, method: &str, params: Value) -> MessageStep {
+fn send(
+    gateway: &mut CdpGateway,
+    session: Option<&str>,
+    method: &str,
+    params: Value,
+) -> MessageStep {
     let mut message = json!({ "id": 7, "method": method, "params": params });
     if let Some(session) = session {
         message["sessionId"] = session.into();
@@ -42,7 +49,7 @@ fn judged(step: MessageStep) -> (Action, Value) {
     let MessageStep::Judge(judged) = step else {
         panic!("not judged: {step:?}");
     };
-    assert_eq!(judged.scope, JudgedScope::Once);
+    assert!(!matches!(judged.scope, JudgedScope::Script(_)));
     (judged.action, judged.command.params)
 }
 
@@ -56,7 +63,7 @@ fn passed(step: MessageStep) -> ProgramCommand {
 
 #[test]
 fn methods_that_are_not_listed_are_refused() {
-    let gateway = attached();
+    let mut gateway = attached();
     for method in [
         "Browser.close",
         "Browser.crash",
@@ -88,7 +95,7 @@ fn methods_that_are_not_listed_are_refused() {
         "",
     ] {
         for session in [None, Some("S1")] {
-            let problem = refused(send(&gateway, session, method, json!({})));
+            let problem = refused(send(&mut gateway, session, method, json!({})));
             assert!(problem.contains("is refused"), "{method}: {problem}");
         }
     }
@@ -96,7 +103,7 @@ fn methods_that_are_not_listed_are_refused() {
 
 #[test]
 fn only_pages_of_the_web_are_opened() {
-    let gateway = attached();
+    let mut gateway = attached();
     for url in [
         "file:///etc/passwd",
         "FILE:///etc/passwd",
@@ -116,11 +123,18 @@ fn only_pages_of_the_web_are_opened() {
     ] {
         for method in ["Page.navigate", "Target.createTarget"] {
             let session = (method == "Page.navigate").then_some("S1");
-            let problem = refused(send(&gateway, session, method, json!({ "url": url })));
+            let problem = refused(send(&mut gateway, session, method, json!({ "url": url })));
             assert!(problem.contains("can be opened"), "{url}: {problem}");
         }
     }
-    let open = |url: &str| send(&gateway, Some("S1"), "Page.navigate", json!({ "url": url }));
+    let mut open = |url: &str| {
+        send(
+            &mut gateway,
+            Some("S1"),
+            "Page.navigate",
+            json!({ "url": url }),
+        )
+    };
     for url in [
         "https://example.com/a",
         "http://127.0.0.1:1/",
@@ -130,7 +144,7 @@ fn only_pages_of_the_web_are_opened() {
         let url = url.to_owned();
         assert_eq!(judged(open(&url)).0, Action::Navigate { url, tab: None });
     }
-    let (action, params) = judged(send(&gateway, None, "Target.createTarget", json!({})));
+    let (action, params) = judged(send(&mut gateway, None, "Target.createTarget", json!({})));
     let url = Some("about:blank".to_owned());
     assert_eq!(action, Action::NewTab { url });
     assert_eq!(params, json!({ "url": "about:blank" }));
@@ -138,63 +152,81 @@ fn only_pages_of_the_web_are_opened() {
 
 #[test]
 fn parameters_around_the_policy_do_not_reach_the_browser() {
-    let gateway = attached();
+    let mut gateway = attached();
     let hidden = json!({
         "url": "https://example.com/", "hidden": true, "forTab": true, "browserContextId": "C1",
         "enableBeginFrameControl": true, "newWindow": true,
     });
-    let (_, params) = judged(send(&gateway, None, "Target.createTarget", hidden));
+    let (_, params) = judged(send(&mut gateway, None, "Target.createTarget", hidden));
     assert_eq!(
         params,
         json!({ "url": "https://example.com/", "newWindow": true })
     );
     let world = json!({ "frameId": "F", "grantAccess": true, "worldName": "w" });
     let command = passed(send(
-        &gateway,
+        &mut gateway,
         Some("S1"),
         "Page.createIsolatedWorld",
         world,
     ));
     assert_eq!(command.params, json!({ "frameId": "F", "worldName": "w" }));
     let reload = json!({ "scriptToEvaluateOnLoad": "steal()" });
-    refused(send(&gateway, Some("S1"), "Page.reload", reload));
+    refused(send(&mut gateway, Some("S1"), "Page.reload", reload));
     let paste = json!({ "type": "keyDown", "key": "a", "commands": ["paste"] });
-    refused(send(&gateway, Some("S1"), "Input.dispatchKeyEvent", paste));
+    refused(send(
+        &mut gateway,
+        Some("S1"),
+        "Input.dispatchKeyEvent",
+        paste,
+    ));
     let files = json!({ "type": "drop", "x": 1, "y": 2, "data": { "files": ["/etc/passwd"] } });
-    refused(send(&gateway, Some("S1"), "Input.dispatchDragEvent", files));
+    refused(send(
+        &mut gateway,
+        Some("S1"),
+        "Input.dispatchDragEvent",
+        files,
+    ));
     for params in [
         json!({ "autoAttach": true }),
         json!({ "autoAttach": true, "flatten": false }),
     ] {
-        refused(send(&gateway, None, "Target.setAutoAttach", params));
+        refused(send(&mut gateway, None, "Target.setAutoAttach", params));
     }
     let unflat = json!({ "targetId": "T1", "flatten": false });
-    refused(send(&gateway, None, "Target.attachToTarget", unflat));
+    refused(send(&mut gateway, None, "Target.attachToTarget", unflat));
 }
 
 #[test]
 fn sessions_targets_and_contexts_of_others_do_not_exist() {
     let mut gateway = attached();
-    let missing = refused(send(&gateway, Some("S2"), "Page.enable", json!({})));
+    let missing = refused(send(&mut gateway, Some("S2"), "Page.enable", json!({})));
     assert_eq!(missing, "Session with given id not found.");
     let close = json!({ "targetId": "T2" });
-    refused(send(&gateway, None, "Target.closeTarget", close.clone()));
+    refused(send(
+        &mut gateway,
+        None,
+        "Target.closeTarget",
+        close.clone(),
+    ));
     let attach = json!({ "targetId": "T2", "flatten": true });
-    refused(send(&gateway, None, "Target.attachToTarget", attach));
+    refused(send(&mut gateway, None, "Target.attachToTarget", attach));
     let target = json!({ "targetId": 5 });
-    refused(send(&gateway, None, "Target.getTargetInfo", target));
+    refused(send(&mut gateway, None, "Target.getTargetInfo", target));
     let session = json!({ "sessionId": "S2" });
-    refused(send(&gateway, None, "Target.detachFromTarget", session));
+    refused(send(&mut gateway, None, "Target.detachFromTarget", session));
     for method in [
         "Target.createTarget",
         "Storage.getCookies",
         "Browser.grantPermissions",
     ] {
         let context = json!({ "url": "about:blank", "browserContextId": "C2" });
-        let problem = refused(send(&gateway, None, method, context));
+        let problem = refused(send(&mut gateway, None, method, context));
         assert!(problem.contains("context"), "{method}: {problem}");
     }
     // Their events are not shown, and what is attached is let go.
+    let all = json!({ "discover": true, "filter": [{}] });
+    let step = send(&mut gateway, None, "Target.setDiscoverTargets", all);
+    assert!(matches!(step, MessageStep::Replies(_)), "{step:?}");
     let theirs = page("T2", "C2", "https://example.com/");
     for (info, detached) in [
         (theirs.clone(), true),
@@ -227,13 +259,13 @@ fn sessions_targets_and_contexts_of_others_do_not_exist() {
     );
     let load = gateway.event(Some("S2"), "Page.loadEventFired", json!({}));
     assert_eq!(load.message, None);
-    refused(send(&gateway, None, "Target.closeTarget", close));
+    refused(send(&mut gateway, None, "Target.closeTarget", close));
 }
 
 #[test]
 fn lists_of_targets_have_only_those_of_the_session() {
     let mut gateway = attached();
-    let command = passed(send(&gateway, None, "Target.getTargets", json!({})));
+    let command = passed(send(&mut gateway, None, "Target.getTargets", json!({})));
     let found = json!({ "targetInfos": [
         page("T1", "C1", "https://example.com/"),
         page("T2", "C2", "https://bank.example/"),
@@ -247,12 +279,12 @@ fn lists_of_targets_have_only_those_of_the_session() {
     );
     assert!(reply.contains("T1") && reply.contains("T4"), "{reply}");
     passed(send(
-        &gateway,
+        &mut gateway,
         None,
         "Target.attachToTarget",
         json!({ "targetId": "T4", "flatten": true }),
     ));
-    let command = passed(send(&gateway, None, "Target.getTargetInfo", json!({})));
+    let command = passed(send(&mut gateway, None, "Target.getTargetInfo", json!({})));
     let own = json!({ "targetInfo": { "type": "browser", "targetId": "B" } });
     assert!(gateway.reply(&command, Ok(own)).contains("\"result\""));
     let theirs = json!({ "targetInfo": page("T2", "C2", "https://bank.example/") });
@@ -266,7 +298,7 @@ fn lists_of_targets_have_only_those_of_the_session() {
 #[test]
 fn a_page_that_became_one_of_the_browser_is_not_driven() {
     let mut gateway = attached();
-    passed(send(&gateway, Some("S1"), "DOM.getDocument", json!({})));
+    passed(send(&mut gateway, Some("S1"), "DOM.getDocument", json!({})));
     for (method, params) in [
         (
             "Page.frameNavigated",
@@ -278,9 +310,9 @@ fn a_page_that_became_one_of_the_browser_is_not_driven() {
         ),
     ] {
         gateway.event(Some("S1"), method, params);
-        refused(send(&gateway, Some("S1"), "DOM.getDocument", json!({})));
+        refused(send(&mut gateway, Some("S1"), "DOM.getDocument", json!({})));
         refused(send(
-            &gateway,
+            &mut gateway,
             Some("S1"),
             "Page.captureScreenshot",
             json!({}),
@@ -291,14 +323,15 @@ fn a_page_that_became_one_of_the_browser_is_not_driven() {
     gateway.event(Some("S1"), "Page.frameNavigated", back);
     let frame = json!({ "frame": { "id": "F", "parentId": "T1", "url": "chrome://x/" } });
     gateway.event(Some("S1"), "Page.frameNavigated", frame);
-    passed(send(&gateway, Some("S1"), "DOM.getDocument", json!({})));
+    passed(send(&mut gateway, Some("S1"), "DOM.getDocument", json!({})));
 }
 
 #[test]
 fn input_is_judged_as_the_actions_that_policies_know() {
-    let gateway = attached();
-    let judge = |method: &str, params: Value| judged(send(&gateway, Some("S1"), method, params)).0;
-    let mouse = |kind: &str| {
+    let mut gateway = attached();
+    let mut judge =
+        |method: &str, params: Value| judged(send(&mut gateway, Some("S1"), method, params)).0;
+    let mut mouse = |kind: &str| {
         let params = json!({ "type": kind, "x": 10.6, "y": -3, "button": "right", "deltaY": 120 });
         judge("Input.dispatchMouseEvent", params)
     };
@@ -323,7 +356,7 @@ fn input_is_judged_as_the_actions_that_policies_know() {
         mouse("mouseWheel"),
         Action::Scroll { dy: 120.0, .. }
     ));
-    let key = |params: Value| judge("Input.dispatchKeyEvent", params).to_json();
+    let mut key = |params: Value| judge("Input.dispatchKeyEvent", params).to_json();
     let typed = key(json!({ "type": "keyDown", "key": "a", "text": "a" }));
     assert_eq!(typed["text"], "a");
     for (kind, name, modifiers, chord) in [
@@ -345,7 +378,7 @@ fn input_is_judged_as_the_actions_that_policies_know() {
     assert_eq!(key(params)["key"], "Enter");
     let unknown = json!({ "type": "keyDown", "key": "NoSuchKey" });
     refused(send(
-        &gateway,
+        &mut attached(),
         Some("S1"),
         "Input.dispatchKeyEvent",
         unknown,
@@ -356,8 +389,8 @@ fn input_is_judged_as_the_actions_that_policies_know() {
 
 #[test]
 fn scripts_are_judged_together_and_recorded_alone() {
-    let gateway = attached();
-    let run = |method: &str, params: Value| send(&gateway, Some("S1"), method, params);
+    let mut gateway = attached();
+    let mut run = |method: &str, params: Value| send(&mut gateway, Some("S1"), method, params);
     let MessageStep::Judge(judged) = run(
         "Runtime.evaluate",
         json!({ "expression": "document.title" }),
@@ -400,8 +433,9 @@ fn scripts_are_judged_together_and_recorded_alone() {
 
 #[test]
 fn cookies_files_and_permissions_are_judged() {
-    let gateway = attached();
-    let judge = |method: &str, params: Value| judged(send(&gateway, Some("S1"), method, params)).0;
+    let mut gateway = attached();
+    let mut judge =
+        |method: &str, params: Value| judged(send(&mut gateway, Some("S1"), method, params)).0;
     let upload = judge(
         "DOM.setFileInputFiles",
         json!({ "files": ["/a", "b"], "nodeId": 4 }),
@@ -411,7 +445,7 @@ fn cookies_files_and_permissions_are_judged() {
     };
     assert_eq!(paths, ["/a", "b"]);
     refused(send(
-        &gateway,
+        &mut attached(),
         Some("S1"),
         "DOM.setFileInputFiles",
         json!({ "files": [1] }),
@@ -442,16 +476,16 @@ fn cookies_files_and_permissions_are_judged() {
 
 #[test]
 fn downloads_go_where_those_of_the_session_go() {
-    let gateway = attached();
+    let mut gateway = attached();
     let params = json!({ "behavior": "allowAndName", "downloadPath": "/etc/cron.d" });
-    let step = send(&gateway, None, "Browser.setDownloadBehavior", params);
+    let step = send(&mut gateway, None, "Browser.setDownloadBehavior", params);
     let answered = json!({ "id": 7, "result": {} });
     assert_eq!(step, MessageStep::Reply(answered.to_string()));
 }
 
 #[test]
 fn messages_that_are_none_are_answered() {
-    let gateway = attached();
+    let mut gateway = attached();
     for text in [
         "",
         "[]",

@@ -368,7 +368,15 @@ impl SessionHost {
                     serve_person(hosted, &shared, request).await;
                     continue;
                 }
-                Some(request) = self.devtools_requests.recv(), if !shared.person.is_taken() => {
+                () = shared.devtools.check_is_due() => {
+                    shared.devtools.check(hosted.session()).await;
+                    continue;
+                }
+                Some(request) = self.devtools_requests.recv() => {
+                    if shared.person.is_taken() {
+                        devtools::refuse_devtools(request);
+                        continue;
+                    }
                     let served = tokio::select! {
                         biased;
                         end = self.ends.next() => Err(end),
@@ -477,6 +485,8 @@ async fn serve_person(hosted: &mut impl HostedSession, shared: &Shared, request:
                 "a person takes control of a session that is not prepared"
             );
         }
+        // What they see and type is for no program.
+        shared.devtools.end_all(devtools::PERSON).await;
     }
     shared.person.serve(hosted.session(), request).await;
     shared.note_use();

@@ -52,7 +52,7 @@ pub use journal::{
     read_blob, read_screenshot, read_span, verify, verify_since,
 };
 pub use page_outline::PageOutline;
-pub use pipeline::devtools::{DevtoolsCommand, DevtoolsGrants};
+pub use pipeline::devtools::{DevtoolsCommand, DevtoolsGrants, DevtoolsScope};
 pub use screens::{ChangedArea, ScreenChanges, ScreenError, ScreenImage, SessionScreens};
 pub use session::{EventSender, Session, SessionBuilder};
 pub use session_state::PolicySlot;

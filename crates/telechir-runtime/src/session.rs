@@ -462,8 +462,18 @@ impl Session {
     pub async fn open_devtools(
         &mut self,
         actions: Vec<Action>,
+        grants: &DevtoolsGrants,
     ) -> Result<Result<DevtoolsChannel, Failure>, RuntimeError> {
-        pipeline::devtools::open(&mut self.state, actions).await
+        pipeline::devtools::open(&mut self.state, actions, grants).await
+    }
+
+    /// Whether what was permitted to a program until its connection ends still is, under the policy
+    /// that counts now.
+    ///
+    /// # Errors
+    /// With what is not permitted any more.
+    pub async fn check_devtools(&mut self, grants: &DevtoolsGrants) -> Result<(), String> {
+        pipeline::devtools::check_grants(&mut self.state, grants).await
     }
 
     /// Sends a command of another program to the browser, if the policy permits what it does.
@@ -474,7 +484,7 @@ impl Session {
         &mut self,
         command: DevtoolsCommand,
         commands: &dyn DevtoolsCommands,
-        grants: &mut DevtoolsGrants,
+        grants: &DevtoolsGrants,
     ) -> Result<Result<DevtoolsReply, Failure>, RuntimeError> {
         pipeline::devtools::send(&mut self.state, command, commands, grants).await
     }

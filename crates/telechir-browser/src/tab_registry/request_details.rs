@@ -28,7 +28,7 @@ const SECRET_NAMES: [&str; 10] = [
 /// an event.
 const JSON_PREFIXES: [&str; 4] = [")]}'", "for(;;);", "while(1);", "data:"];
 /// In place of a secret.
-const HIDDEN: &str = "(hidden)";
+pub(crate) const HIDDEN: &str = "(hidden)";
 
 /// A request of the log, and how to get its bodies.
 #[derive(Clone, Debug)]
@@ -49,8 +49,7 @@ pub(crate) struct RequestDetails {
 pub(super) fn headers(headers: &Value) -> String {
     let mut lines = String::new();
     for (name, value) in headers.as_object().into_iter().flatten() {
-        let is_secret = is_secret(name) && !name.eq_ignore_ascii_case("www-authenticate");
-        let value = if is_secret {
+        let value = if is_secret_header(name) {
             HIDDEN.to_owned()
         } else {
             text(value).replace(['\r', '\n'], " ")
@@ -60,8 +59,13 @@ pub(super) fn headers(headers: &Value) -> String {
     bounded(&lines, MAX_HEADER_CHARS)
 }
 
+/// Whether the value of a header is not shown.
+pub(crate) fn is_secret_header(name: &str) -> bool {
+    is_secret(name) && !name.eq_ignore_ascii_case("www-authenticate")
+}
+
 /// The media type that headers name, without parameters.
-pub(super) fn media_type(headers: &Value) -> String {
+pub(crate) fn media_type(headers: &Value) -> String {
     let all = headers.as_object().into_iter().flatten();
     let mut types = all.filter(|(name, _)| name.eq_ignore_ascii_case("content-type"));
     let found = types.next().map(|(_, value)| text(value));
@@ -77,7 +81,12 @@ pub(super) fn media_type(headers: &Value) -> String {
 /// A body as text, in which the secrets of forms and JSON are hidden. The type that it is declared
 /// to have may be wrong or missing.
 pub(crate) fn body(body: &str, media_type: &str) -> String {
-    let shown = if let Some(hidden) = hidden_json(body) {
+    bounded(&hide_body(body, media_type), MAX_BODY_CHARS)
+}
+
+/// All of a body without its secrets.
+pub(crate) fn hide_body(body: &str, media_type: &str) -> String {
+    if let Some(hidden) = hidden_json(body) {
         hidden
     } else if media_type == "application/x-www-form-urlencoded" || is_form(body) {
         let hide = |pair: &str| match pair.split_once('=') {
@@ -93,8 +102,7 @@ pub(crate) fn body(body: &str, media_type: &str) -> String {
         lines
             .map(|line| hidden_json(line).unwrap_or_else(|| line.to_owned()))
             .collect()
-    };
-    bounded(&shown, MAX_BODY_CHARS)
+    }
 }
 
 /// The text without its secrets, if it is an object or a list of JSON after one of the prefixes with

@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use super::approver::HostApprover;
 use super::calls::{CallEnd, CallProgress, CallTable, Follower, Submitted, other_contents};
 use super::control::{ControlSlot, SessionControl};
-use super::devtools::{ClientDevtools, DevtoolsConnection, DevtoolsConnections};
+use super::devtools::{ClientDevtools, DevtoolsConnection, DevtoolsConnections, PERSON};
 use super::ended_turns::EndedTurn;
 use super::events::{Subscription, send_events};
 use super::person::PersonControl;
@@ -325,7 +325,10 @@ impl Client {
                 let by = self.operator(token);
                 let shared = Arc::clone(&self.shared);
                 return self.answer_later(id, async move {
-                    let id = shared.person.take(by?).await?;
+                    let by = by?;
+                    // The session may be waiting for an answer about a program's command.
+                    shared.devtools.end_all(PERSON).await;
+                    let id = shared.person.take(by).await?;
                     Ok(HostReply::ControlTaken { id })
                 });
             }

@@ -6,9 +6,10 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
-use serde_json::Value;
+use serde_json::{Value, json};
 use telechir_gateway::{
     CdpGateway, JudgedCommand, JudgedScope, MessageStep, ProgramCommand, opening_actions,
 };
@@ -16,10 +17,11 @@ use telechir_policy::Interface;
 use telechir_protocol::Failure;
 use telechir_runtime::{
     DevtoolsChannel, DevtoolsCommand, DevtoolsCommands, DevtoolsEvents, DevtoolsGrants,
-    DevtoolsReply, RuntimeError, Session,
+    DevtoolsReply, DevtoolsScope, RuntimeError, Session,
 };
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
+use tokio::time::{Instant, interval, sleep_until, timeout};
 
 use crate::error_chain;
 
@@ -33,12 +35,24 @@ const MAX_UNREAD_BYTES: usize = 128 << 20;
 const BATCH_BYTES: usize = 4 << 20;
 /// Requests that the session's loop has not served yet.
 const MAX_REQUESTS: usize = 16;
+/// Commands whose replies a program waits for at the same time.
+const MAX_AWAITED: usize = 4096;
+/// How often it is looked whether what lasts in a connection is still permitted.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
+/// A new target waits between one and two of these for the program that wants to prepare it.
+const START_INTERVAL: Duration = Duration::from_secs(10);
+/// A connection that is to end has ended within this time.
+const END_TIMEOUT: Duration = Duration::from_secs(10);
+/// Why programs are not served while a person has control.
+pub(super) const PERSON: &str =
+    "a person has control of the computer; connect again once they have given it back";
 
 /// What the session's loop does for programs between turns.
 #[derive(Debug)]
 pub(super) enum DevtoolsRequest {
     /// Opens the protocol.
     Open {
+        grants: DevtoolsGrants,
         opened: oneshot::Sender<Result<DevtoolsChannel, String>>,
     },
     /// Sends a command, if it is permitted.
@@ -54,10 +68,7 @@ pub(super) struct SendRequest {
 }
 
 /// What became of a judged command.
-struct Sent {
-    outcome: Result<DevtoolsReply, String>,
-    grants: DevtoolsGrants,
-}
+struct Sent(Result<DevtoolsReply, String>);
 
 impl fmt::Debug for Sent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -69,22 +80,55 @@ impl fmt::Debug for Sent {
 #[derive(Debug)]
 pub(super) struct DevtoolsConnections {
     requests: mpsc::Sender<DevtoolsRequest>,
-    open: Mutex<usize>,
+    open: Mutex<ConnectedPrograms>,
+    /// A connection has ended.
+    left: Notify,
+}
+
+#[derive(Debug)]
+struct ConnectedPrograms {
+    next: u64,
+    connections: HashMap<u64, OpenConnection>,
+    next_check: Instant,
+}
+
+/// What the session knows of a connection.
+#[derive(Debug)]
+struct OpenConnection {
+    grants: DevtoolsGrants,
+    /// Why it has to end.
+    end: watch::Sender<Option<String>>,
 }
 
 impl DevtoolsConnections {
     /// No connections; the requests are for the session.
     pub(super) fn new() -> (Self, mpsc::Receiver<DevtoolsRequest>) {
         let (requests, receiver) = mpsc::channel(MAX_REQUESTS);
-        let open = Mutex::new(0);
-        (Self { requests, open }, receiver)
+        let open = Mutex::new(ConnectedPrograms {
+            next: 0,
+            connections: HashMap::new(),
+            next_check: Instant::now(),
+        });
+        let left = Notify::new();
+        (
+            Self {
+                requests,
+                open,
+                left,
+            },
+            receiver,
+        )
     }
 
     /// Opens a connection, if the policy permits it.
     pub(super) async fn open(self: &Arc<Self>) -> Result<DevtoolsConnection, String> {
-        let slot = self.slot()?;
+        let (slot, grants, end) = self.slot()?;
         let (opened, is_opened) = oneshot::channel();
-        let sent = self.requests.send(DevtoolsRequest::Open { opened }).await;
+        let request = DevtoolsRequest::Open {
+            grants: grants.clone(),
+            opened,
+        };
+        let sent = self.requests.send(request).await;
         let closing = || "the session is being closed".to_owned();
         sent.map_err(|_| closing())?;
         let channel = is_opened.await.map_err(|_| closing())??;
@@ -93,13 +137,15 @@ impl DevtoolsConnections {
         let program = ConnectedProgram {
             gateway: CdpGateway::new(&channel.context),
             commands: channel.commands,
-            grants: Some(DevtoolsGrants::default()),
+            grants,
+            end,
             requests: self.requests.clone(),
             outgoing: Arc::clone(&outgoing),
         };
         let running = tokio::spawn(async move {
+            // Dropped last, also when this is aborted.
+            let _slot = slot;
             program.serve(incoming, channel.events).await;
-            drop(slot);
         });
         Ok(DevtoolsConnection {
             messages,
@@ -108,25 +154,108 @@ impl DevtoolsConnections {
         })
     }
 
-    fn slot(self: &Arc<Self>) -> Result<ConnectionSlot, String> {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if *open >= MAX_CONNECTIONS {
+    fn slot(
+        self: &Arc<Self>,
+    ) -> Result<
+        (
+            ConnectionSlot,
+            DevtoolsGrants,
+            watch::Receiver<Option<String>>,
+        ),
+        String,
+    > {
+        let mut open = self.lock();
+        if open.connections.len() >= MAX_CONNECTIONS {
             return Err(format!(
                 "{MAX_CONNECTIONS} programs are connected to the session's browser; the maximum is {MAX_CONNECTIONS}"
             ));
         }
-        *open += 1;
-        Ok(ConnectionSlot(Arc::clone(self)))
+        let (end, ended) = watch::channel(None);
+        let grants = DevtoolsGrants::default();
+        let number = open.next;
+        open.next += 1;
+        let connection = OpenConnection {
+            grants: grants.clone(),
+            end,
+        };
+        open.connections.insert(number, connection);
+        let connections = Arc::clone(self);
+        Ok((
+            ConnectionSlot {
+                connections,
+                number,
+            },
+            grants,
+            ended,
+        ))
+    }
+
+    /// Ends all connections, and waits until nothing of them reaches the browser any more.
+    pub(super) async fn end_all(&self, why: &str) {
+        for connection in self.lock().connections.values() {
+            connection.end.send_replace(Some(why.to_owned()));
+        }
+        let all_left = async {
+            loop {
+                let left = self.left.notified();
+                if self.lock().connections.is_empty() {
+                    return;
+                }
+                left.await;
+            }
+        };
+        if timeout(END_TIMEOUT, all_left).await.is_err() {
+            tracing::error!("a program's connection to the browser does not end");
+        }
+    }
+
+    /// Waits until it is time for [`Self::check`]; for ever without a connection.
+    pub(super) async fn check_is_due(&self) {
+        let due = {
+            let open = self.lock();
+            (!open.connections.is_empty()).then_some(open.next_check)
+        };
+        match due {
+            Some(due) => sleep_until(due).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Ends the connections in which something lasts that the policy does not permit any more.
+    pub(super) async fn check(&self, session: &mut Session) {
+        let open: Vec<(u64, DevtoolsGrants)> = {
+            let mut open = self.lock();
+            open.next_check = Instant::now() + CHECK_INTERVAL;
+            let connections = open.connections.iter();
+            connections
+                .map(|(number, connection)| (*number, connection.grants.clone()))
+                .collect()
+        };
+        for (number, grants) in open {
+            if let Err(why) = session.check_devtools(&grants).await {
+                tracing::warn!(why, "a program's connection to the browser ends");
+                if let Some(connection) = self.lock().connections.get(&number) {
+                    connection.end.send_replace(Some(why));
+                }
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, ConnectedPrograms> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 #[derive(Debug)]
-struct ConnectionSlot(Arc<DevtoolsConnections>);
+struct ConnectionSlot {
+    connections: Arc<DevtoolsConnections>,
+    number: u64,
+}
 
 impl Drop for ConnectionSlot {
     fn drop(&mut self) {
-        let open = &self.0.open;
-        *open.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        self.connections.lock().connections.remove(&self.number);
+        self.connections.left.notify_waiters();
     }
 }
 
@@ -234,8 +363,9 @@ impl Unread {
 struct ConnectedProgram {
     gateway: CdpGateway,
     commands: Arc<dyn DevtoolsCommands>,
-    /// Absent while a command is judged.
-    grants: Option<DevtoolsGrants>,
+    grants: DevtoolsGrants,
+    /// Why the connection has to end.
+    end: watch::Receiver<Option<String>>,
     requests: mpsc::Sender<DevtoolsRequest>,
     outgoing: Arc<Outgoing>,
 }
@@ -255,9 +385,15 @@ impl ConnectedProgram {
     ) {
         let mut replies = FuturesUnordered::<Replying>::new();
         let mut judging: Option<Judging> = None;
+        let mut end = self.end.clone();
+        let mut starts = interval(START_INTERVAL);
         loop {
             let goes_on = tokio::select! {
                 biased;
+                why = ended(&mut end) => {
+                    self.outgoing.push(detached(&why));
+                    false
+                }
                 event = events.next() => match event {
                     Some(event) => {
                         let session = event.session.as_deref();
@@ -276,22 +412,33 @@ impl ConnectedProgram {
                     judging = None;
                     match sent {
                         None => false,
-                        Some(Sent { outcome, grants }) => {
-                            self.grants = Some(grants);
-                            match outcome {
-                                Ok(reply) => {
-                                    replies.push(Box::pin(async move { (command, reply.await) }));
-                                    true
-                                }
-                                Err(problem) => self.answer(&command, Err(problem)),
-                            }
+                        Some(Sent(Ok(reply))) => {
+                            replies.push(Box::pin(async move { (command, reply.await) }));
+                            true
                         }
+                        Some(Sent(Err(problem))) => self.answer(&command, Err(problem)),
                     }
+                }
+                _now = starts.tick() => {
+                    for session in self.gateway.take_overdue() {
+                        self.send_own(Some(&session), "Runtime.runIfWaitingForDebugger", json!({}))
+                            .await;
+                    }
+                    true
                 }
                 message = incoming.recv(), if judging.is_none() => match message {
                     None => false,
                     Some(message) => match self.gateway.receive(&message) {
                         MessageStep::Reply(text) => self.outgoing.push(text),
+                        MessageStep::Replies(texts) => {
+                            texts.into_iter().all(|text| self.outgoing.push(text))
+                        }
+                        MessageStep::Send(command) if replies.len() >= MAX_AWAITED => {
+                            self.answer(&command, Err(too_many()))
+                        }
+                        MessageStep::Judge(judged) if replies.len() >= MAX_AWAITED => {
+                            self.answer(&judged.command, Err(too_many()))
+                        }
                         MessageStep::Send(command) => {
                             let session = command.session.clone();
                             let (method, params) = (&command.method, command.params.clone());
@@ -326,12 +473,13 @@ impl ConnectedProgram {
 
     /// Lets go of a target that the program may not know.
     async fn detach(&self, attached: String, by: Option<&str>) {
-        let params = serde_json::json!({ "sessionId": attached });
-        let sent = self
-            .commands
-            .send(by, "Target.detachFromTarget", params)
-            .await;
-        if let Ok(reply) = sent {
+        let params = json!({ "sessionId": attached });
+        self.send_own(by, "Target.detachFromTarget", params).await;
+    }
+
+    /// Sends a command that is not the program's.
+    async fn send_own(&self, session: Option<&str>, method: &str, params: Value) {
+        if let Ok(reply) = self.commands.send(session, method, params).await {
             tokio::spawn(async move {
                 let _gone_already = reply.await;
             });
@@ -351,14 +499,15 @@ impl ConnectedProgram {
                 method: command.method.clone(),
                 params: command.params.clone(),
                 action,
-                script: match scope {
-                    JudgedScope::Once => None,
-                    JudgedScope::Script(script) => Some(script),
+                scope: match scope {
+                    JudgedScope::Once => DevtoolsScope::Once,
+                    JudgedScope::Lasting => DevtoolsScope::Lasting,
+                    JudgedScope::Script(script) => DevtoolsScope::Scripts(script),
                 },
                 urls: self.gateway.urls().map(str::to_owned).collect(),
             },
             commands: Arc::clone(&self.commands),
-            grants: self.grants.take().unwrap_or_default(),
+            grants: self.grants.clone(),
             sent,
         }));
         let requests = self.requests.clone();
@@ -372,6 +521,22 @@ impl ConnectedProgram {
     }
 }
 
+/// Why the connection has to end, once it has to.
+async fn ended(end: &mut watch::Receiver<Option<String>>) -> String {
+    let why = end.wait_for(Option::is_some).await;
+    let why = why.ok().and_then(|why| why.clone());
+    why.unwrap_or_else(|| "the session is being closed".to_owned())
+}
+
+fn too_many() -> String {
+    format!("{MAX_AWAITED} commands wait for their replies; the maximum is {MAX_AWAITED}")
+}
+
+/// The last message of a connection that is ended.
+fn detached(why: &str) -> String {
+    json!({ "method": "Inspector.detached", "params": { "reason": why } }).to_string()
+}
+
 async fn pending(judging: &mut Option<Judging>) -> (ProgramCommand, Option<Sent>) {
     match judging {
         Some(judging) => judging.await,
@@ -379,24 +544,56 @@ async fn pending(judging: &mut Option<Judging>) -> (ProgramCommand, Option<Sent>
     }
 }
 
-/// Does what a program requests between turns.
+/// Does what a program requests between turns. What is asked for a program that has gone, or whose token
+/// does not count any more, is not done.
 pub(super) async fn serve_devtools(session: &mut Session, request: DevtoolsRequest) {
     match request {
-        DevtoolsRequest::Open { opened } => {
-            let result = session.open_devtools(opening_actions()).await;
-            let _they_left = opened.send(flat(result));
+        DevtoolsRequest::Open { grants, mut opened } => {
+            let opening = session.open_devtools(opening_actions(), &grants);
+            let result = until_gone(opening, opened.closed()).await;
+            match result {
+                Some(result) => {
+                    let _they_left = opened.send(flat(result));
+                }
+                None => session.finish_dropped_turn().await,
+            }
         }
         DevtoolsRequest::Send(request) => {
             let SendRequest {
                 command,
                 commands,
-                mut grants,
-                sent,
+                grants,
+                mut sent,
             } = *request;
-            let result = session.send_devtools(command, &*commands, &mut grants);
-            let outcome = flat(result.await);
-            let _they_left = sent.send(Sent { outcome, grants });
+            let sending = session.send_devtools(command, &*commands, &grants);
+            match until_gone(sending, sent.closed()).await {
+                Some(result) => {
+                    let _they_left = sent.send(Sent(flat(result)));
+                }
+                None => session.finish_dropped_turn().await,
+            }
         }
+    }
+}
+
+/// Answers a request while a person has control.
+pub(super) fn refuse_devtools(request: DevtoolsRequest) {
+    match request {
+        DevtoolsRequest::Open { opened, .. } => {
+            let _they_left = opened.send(Err(PERSON.to_owned()));
+        }
+        DevtoolsRequest::Send(request) => {
+            let _they_left = request.sent.send(Sent(Err(PERSON.to_owned())));
+        }
+    }
+}
+
+/// What becomes of the work; none if whoever waits for it has gone, also before it has begun.
+async fn until_gone<T>(work: impl Future<Output = T>, gone: impl Future<Output = ()>) -> Option<T> {
+    tokio::select! {
+        biased;
+        () = gone => None,
+        done = work => Some(done),
     }
 }
 

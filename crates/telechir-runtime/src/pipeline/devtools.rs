@@ -2,6 +2,8 @@
 //! those of a model. Its effect is that the browser gets the command; what the program makes of the
 //! reply, no journal knows.
 
+use std::mem;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -12,7 +14,7 @@ use telechir_protocol::{
     StepState, TargetId,
 };
 
-use super::approval::{Judged as _, permit};
+use super::approval::{Judged as _, check_again, permit};
 use super::kill_switch;
 use super::step::{Performed, Step, execute};
 use super::step_info::StepInfo;
@@ -35,24 +37,53 @@ pub struct DevtoolsCommand {
     pub params: Value,
     /// What it does, as the policy judges it. A URL that the policy writes differently is sent so.
     pub action: Action,
-    /// The script that it runs, if the action stands for every script of the program.
-    pub script: Option<String>,
+    /// What its permission covers.
+    pub scope: DevtoolsScope,
     /// The URLs of the pages that the program can read.
     pub urls: Vec<String>,
 }
 
-/// What was permitted to a program for all of its commands.
+/// What the permission of a command covers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DevtoolsScope {
+    /// The command alone: the next one is judged anew.
+    Once,
+    /// What it begins, until the connection ends.
+    Lasting,
+    /// Every script of the connection; this one is recorded.
+    Scripts(String),
+}
+
+/// What was permitted to a program until its connection ends. Clones are the same.
+#[derive(Clone, Debug, Default)]
+pub struct DevtoolsGrants(Arc<Mutex<Grants>>);
+
 #[derive(Debug, Default)]
-pub struct DevtoolsGrants {
+struct Grants {
     scripts: Option<Permitted<ScreenProposal>>,
+    /// The opening of the connection, and what goes on in it.
+    lasting: Vec<Permitted<ScreenProposal>>,
     /// The number of its commands, which names their calls.
     calls: u64,
+}
+
+impl DevtoolsGrants {
+    fn lock(&self) -> MutexGuard<'_, Grants> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn next_call(&self) -> u64 {
+        let mut grants = self.lock();
+        grants.calls += 1;
+        grants.calls
+    }
 }
 
 /// Opens the protocol for a program, if the policy permits these actions.
 pub(crate) async fn open(
     session: &mut SessionState,
     actions: Vec<Action>,
+    grants: &DevtoolsGrants,
 ) -> Result<Result<DevtoolsChannel, Failure>, RuntimeError> {
     let source = browser(session).and_then(|index| session.screens[index].devtools());
     let Some(source) = source else {
@@ -64,7 +95,38 @@ pub(crate) async fn open(
         actions: actions.clone(),
         source,
     };
-    perform(session, call_id, actions, None, &step).await
+    perform(
+        session,
+        call_id,
+        actions,
+        (grants, &DevtoolsScope::Lasting),
+        &step,
+    )
+    .await
+}
+
+/// Whether everything that lasts in a program's connection is still permitted; the text says what is
+/// not.
+pub(crate) async fn check_grants(
+    session: &mut SessionState,
+    grants: &DevtoolsGrants,
+) -> Result<(), String> {
+    session.announce_untrusted();
+    let (scripts, lasting) = {
+        let mut grants = grants.lock();
+        (grants.scripts.take(), mem::take(&mut grants.lasting))
+    };
+    let mut checked = Ok(());
+    for permit in lasting.iter().chain(&scripts) {
+        let part = permit.proposal().clone();
+        if let Err(failure) = check_again(session, permit, part).await {
+            checked = Err(failure.message);
+            break;
+        }
+    }
+    let mut grants = grants.lock();
+    (grants.scripts, grants.lasting) = (scripts, lasting);
+    checked
 }
 
 /// Sends a command, if the policy permits what it does.
@@ -72,7 +134,7 @@ pub(crate) async fn send(
     session: &mut SessionState,
     mut command: DevtoolsCommand,
     commands: &dyn DevtoolsCommands,
-    grants: &mut DevtoolsGrants,
+    grants: &DevtoolsGrants,
 ) -> Result<Result<DevtoolsReply, Failure>, RuntimeError> {
     let Some(index) = browser(session) else {
         return Ok(Err(no_browser()));
@@ -83,24 +145,17 @@ pub(crate) async fn send(
         return Ok(Err(Failure::new(FailureKind::Unsupported, message)));
     }
     note_untrusted(session, command.urls.iter().map(String::as_str));
-    grants.calls += 1;
-    let call_id = CallId::new(format!(
-        "devtools-{}-{}",
-        millis(session.now()),
-        grants.calls
-    ));
+    let (ms, number) = (millis(session.now()), grants.next_call());
+    let call_id = CallId::new(format!("devtools-{ms}-{number}"));
     let actions = vec![command.action.clone()];
-    let granted = match command.script.is_some() {
-        true => Some(&mut grants.scripts),
-        false => None,
-    };
-    let urls = std::mem::take(&mut command.urls);
+    let scope = command.scope.clone();
+    let urls = mem::take(&mut command.urls);
     let step = SendStep {
         call_id: call_id.clone(),
         command,
         commands,
     };
-    let sent = perform(session, call_id, actions, granted, &step).await?;
+    let sent = perform(session, call_id, actions, (grants, &scope), &step).await?;
     session.screens[index].note_acted();
     note_untrusted(session, urls.iter().map(String::as_str));
     Ok(sent)
@@ -111,7 +166,7 @@ async fn perform<T, S>(
     session: &mut SessionState,
     call_id: CallId,
     actions: Vec<Action>,
-    granted: Option<&mut Option<Permitted<ScreenProposal>>>,
+    (grants, scope): (&DevtoolsGrants, &DevtoolsScope),
     step: &S,
 ) -> Result<Result<T, Failure>, RuntimeError>
 where
@@ -146,16 +201,27 @@ where
     };
     let done = match refusal {
         Some(failure) => Err(failure),
-        None => match granted {
-            None => match permit(session, proposal, steps).await {
-                Ok(permit) => execute(session, turn.turn, &permit, step).await?,
+        None => {
+            let permitted = match scope {
+                DevtoolsScope::Once | DevtoolsScope::Lasting => {
+                    permit(session, proposal, steps).await
+                }
+                DevtoolsScope::Scripts(_) => grant(session, grants, proposal, steps).await,
+            };
+            match permitted {
                 Err(failure) => Err(failure),
-            },
-            Some(granted) => match grant(session, granted, proposal, steps).await {
-                Ok(permit) => execute(session, turn.turn, permit, step).await?,
-                Err(failure) => Err(failure),
-            },
-        },
+                Ok(permit) => {
+                    let done = execute(session, turn.turn, &permit, step).await?;
+                    let mut grants = grants.lock();
+                    match scope {
+                        DevtoolsScope::Once => {}
+                        DevtoolsScope::Lasting => grants.lasting.push(permit),
+                        DevtoolsScope::Scripts(_) => grants.scripts = Some(permit),
+                    }
+                    done
+                }
+            }
+        }
     };
     session.is_in_turn = false;
     session.announce_untrusted();
@@ -186,23 +252,24 @@ where
 }
 
 /// The permission that covers all commands of its kind: asked for once, and checked again each time.
-async fn grant<'a>(
+async fn grant(
     session: &mut SessionState,
-    granted: &'a mut Option<Permitted<ScreenProposal>>,
+    grants: &DevtoolsGrants,
     proposal: ScreenProposal,
     steps: Vec<String>,
-) -> Result<&'a Permitted<ScreenProposal>, Failure> {
-    if let Some(earlier) = granted.take() {
+) -> Result<Permitted<ScreenProposal>, Failure> {
+    let earlier = grants.lock().scripts.take();
+    if let Some(earlier) = earlier {
         session.announce_untrusted();
         session.apply_policy();
         let facts = proposal.facts(session).await;
         // With its history, so that limits of rates count every script.
         let later = proposal.clone().judge(&mut session.judge, &facts);
         if earlier.still_permits(&later).is_ok() {
-            return Ok(granted.insert(earlier));
+            return Ok(earlier);
         }
     }
-    Ok(granted.insert(permit(session, proposal, steps).await?))
+    permit(session, proposal, steps).await
 }
 
 fn browser(session: &SessionState) -> Option<usize> {
@@ -331,7 +398,7 @@ impl Step for SendStep<'_> {
             "devtools": command.method,
             "action": command.action.to_json(),
         });
-        if let Some(script) = &command.script {
+        if let DevtoolsScope::Scripts(script) = &command.scope {
             let digest = Digest::of_json(&json!(script)).to_string();
             let shown: String = script.chars().take(MAX_SCRIPT_CHARS).collect();
             intent["script"] = json!({ "digest": digest, "text": shown });

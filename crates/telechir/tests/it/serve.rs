@@ -3,6 +3,7 @@
 mod action_service;
 mod approvals;
 mod cdp;
+mod cdp_attacks;
 pub(crate) mod client;
 mod config;
 mod contexts;

@@ -6,7 +6,7 @@ mod input;
 mod page;
 mod page_text;
 mod recording;
-mod stream;
+pub(crate) mod stream;
 mod takeover;
 
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -156,7 +156,7 @@ fn recorded_screenshots_are_found_by_their_digest() {
 }
 
 /// A page session: its cookie and its key.
-struct PageSession {
+pub(crate) struct PageSession {
     cookie: String,
     key: String,
 }

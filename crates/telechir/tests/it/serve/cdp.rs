@@ -71,15 +71,15 @@ impl Pages {
 }
 
 /// A server with the gateway, a page, and a session with a browser.
-struct GatewayFixture {
-    server: Server,
-    agent: Client,
-    session: String,
-    pages: Pages,
+pub(super) struct GatewayFixture {
+    pub(super) server: Server,
+    pub(super) agent: Client,
+    pub(super) session: String,
+    pub(super) pages: Pages,
 }
 
 impl GatewayFixture {
-    fn new(policy: &str) -> Self {
+    pub(super) fn new(policy: &str) -> Self {
         require(Component::Chromium);
         let sessions = SessionFixture::new();
         std::fs::write(sessions.file("policy.toml"), policy).expect("a policy");
@@ -102,18 +102,18 @@ impl GatewayFixture {
         }
     }
 
-    fn address(&self) -> String {
+    pub(super) fn address(&self) -> String {
         let path = format!("/v1/sessions/{}/cdp", self.session);
         let made = self.agent.post(&path, "");
         made["url"].as_str().expect("an address").to_owned()
     }
 
-    fn connect(&self) -> Driver {
+    pub(super) fn connect(&self) -> Driver {
         Driver::connect(&self.server.address, &self.address(), &[]).expect("a connection")
     }
 
     /// The intents of the session's recording that a program's commands have.
-    fn intents(&self) -> Vec<Value> {
+    pub(super) fn intents(&self) -> Vec<Value> {
         let path = format!("/v1/recordings/{}/rows?limit=1000", self.session);
         let client = self.server.client("operator");
         let rows = client.get(&path);
@@ -124,14 +124,14 @@ impl GatewayFixture {
 }
 
 /// A program that speaks CDP.
-struct Driver {
+pub(super) struct Driver {
     socket: WebSocket<TcpStream>,
-    next: i64,
-    events: Vec<Value>,
+    pub(super) next: i64,
+    pub(super) events: Vec<Value>,
 }
 
 impl Driver {
-    fn connect(
+    pub(super) fn connect(
         server: &str,
         url: &str,
         headers: &[(&str, &str)],
@@ -162,7 +162,7 @@ impl Driver {
     }
 
     /// The next message; none at the end of the connection.
-    fn read(&mut self) -> Option<Value> {
+    pub(super) fn read(&mut self) -> Option<Value> {
         loop {
             match self.socket.read() {
                 Ok(Message::Text(text)) => {
@@ -175,7 +175,7 @@ impl Driver {
     }
 
     /// The result of a command, or the message of its error.
-    fn call(
+    pub(super) fn call(
         &mut self,
         session: Option<&str>,
         method: &str,
@@ -190,13 +190,13 @@ impl Driver {
         self.answer()
     }
 
-    fn send(&mut self, message: &Value) {
+    pub(super) fn send(&mut self, message: &Value) {
         let sent = self.socket.send(Message::text(message.to_string()));
         sent.expect("a connection");
     }
 
     /// The answer to the last command.
-    fn answer(&mut self) -> Result<Value, String> {
+    pub(super) fn answer(&mut self) -> Result<Value, String> {
         loop {
             let mut message = self.read().expect("an answer");
             if message["id"] == self.next {
@@ -210,7 +210,7 @@ impl Driver {
     }
 
     /// Waits for an event.
-    fn event(&mut self, method: &str) -> Value {
+    pub(super) fn event(&mut self, method: &str) -> Value {
         loop {
             if let Some(index) = self.events.iter().position(|one| one["method"] == method) {
                 return self.events.remove(index)["params"].take();
@@ -221,7 +221,7 @@ impl Driver {
     }
 
     /// Attaches to the session's first page and returns the CDP session.
-    fn attach(&mut self) -> String {
+    pub(super) fn attach(&mut self) -> String {
         let params = json!({ "autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true });
         self.call(None, "Target.setAutoAttach", params)
             .expect("attached");
@@ -233,7 +233,7 @@ impl Driver {
             .to_owned()
     }
 
-    fn evaluate(&mut self, session: &str, expression: &str) -> Value {
+    pub(super) fn evaluate(&mut self, session: &str, expression: &str) -> Value {
         let params = json!({ "expression": expression, "returnByValue": true });
         let mut result = self
             .call(Some(session), "Runtime.evaluate", params)
@@ -242,7 +242,7 @@ impl Driver {
     }
 
     /// Opens a page and waits until it has loaded.
-    fn open(&mut self, session: &str, url: &str) {
+    pub(super) fn open(&mut self, session: &str, url: &str) {
         self.call(Some(session), "Page.enable", json!({}))
             .expect("enabled");
         self.events

@@ -66,7 +66,7 @@ pub(crate) struct Viewer {
 }
 
 impl Viewer {
-    pub(super) fn connect(server: &Server, page: &PageSession, session: &str) -> Self {
+    pub(crate) fn connect(server: &Server, page: &PageSession, session: &str) -> Self {
         Self::at(&server.address, page, session)
     }
 
@@ -152,7 +152,7 @@ fn point(agent: &Client, session: &str, (x, y): (u32, u32)) {
 }
 
 /// The page session of a new token.
-pub(super) fn page_session(server: &Server, role: &str) -> PageSession {
+pub(crate) fn page_session(server: &Server, role: &str) -> PageSession {
     let own = format!("http://{}", server.address);
     PageSession::of(&exchange(server, &own, &ticket(&server.client(role))))
 }
