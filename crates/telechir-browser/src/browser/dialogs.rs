@@ -58,7 +58,9 @@ impl Browser {
         let is_unknown = dialog.report != DialogReport::Before && dialog.kind != DialogKind::Alert;
         let report = match answer_in(action, dialog.kind) {
             DialogAnswer::None => return Ok(None),
-            DialogAnswer::Postponed => reading(self.dialog_text()),
+            DialogAnswer::Postponed => {
+                return Err(refused(format!("Not executed: {}", self.dialog_text())));
+            }
             // Whoever chose this action did not know the dialog: it may have replaced another one, also
             // in the turn whose first answer closed that.
             DialogAnswer::Given(..)

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use serde_json::json;
 use telechir_browser::{Browser, Options};
 use telechir_device::{Computer as _, DeviceError, PageContextSource as _};
 use telechir_protocol::Action;
@@ -177,7 +178,7 @@ async fn an_action_is_refused_until_the_dialog_was_reported() {
 }
 
 #[tokio::test]
-async fn everything_that_reads_the_page_names_the_dialog() {
+async fn everything_that_reads_the_page_fails_with_the_dialog() {
     for mut browser in [
         headless_with(patient()).await,
         launched_with(patient()).await,
@@ -185,14 +186,18 @@ async fn everything_that_reads_the_page_names_the_dialog() {
         ask(&mut browser, "prompt('Name?', 'Ada')").await;
         let start = Instant::now();
         let expected = "(prompt): \"Name?\", default \"Ada\"";
-        let snapshot = read(&mut browser, "").await;
-        assert!(snapshot.contains(expected), "{snapshot}");
-        let find = Action::Find {
-            query: "name".to_owned(),
-            tab: None,
-        };
-        let found = text_of(&mut browser, find).await;
-        assert!(found.contains(expected), "{found}");
+        for reading in [
+            json!({"action": "read_page"}),
+            json!({"action": "page_text"}),
+            json!({"action": "find", "query": "name"}),
+            json!({"action": "wait_for", "text": "Name"}),
+            json!({"action": "read_console"}),
+        ] {
+            let action = serde_json::from_value(reading.clone()).unwrap();
+            let refused = perform(&mut browser, action).await.unwrap_err();
+            let refused = refused.to_string();
+            assert!(refused.contains(expected), "{reading}: {refused}");
+        }
         let tabs = text_of(&mut browser, Action::ListTabs).await;
         assert!(tabs.contains("tab_1 (in front)"), "{tabs}");
         assert!(notes(&mut browser).await.contains(expected));
