@@ -50,7 +50,9 @@ const labelsOf = element => {
 }
 const forgetLabels = () => { labels = new Map() }
 
-const chosenIn = element => Array.from(element.selectedOptions, option => squeeze(option.text)).join(", ")
+// An option shows its `label` if it has one, else its text.
+const optionText = option => squeeze(option.label)
+const chosenIn = element => Array.from(element.selectedOptions, optionText).join(", ")
 
 // Text that the page's style generates in ::before or ::after: its alternative text, if it has one.
 const generatedIn = (element, pseudo) => {
@@ -150,16 +152,17 @@ const isHiddenReference = element => {
   return !isContents || isHiddenReference(parent)
 }
 
-const RANGES = new Set(["spinbutton", "slider", "scrollbar"])
+const RANGES = new Set(["spinbutton", "slider", "scrollbar", "progressbar", "meter"])
 const TYPED = new Set("text search tel url email number range date time month week datetime-local".split(" "))
 // 2C: the value of a control inside the name of another one; null if it has none.
 const embeddedValueOf = (element, tag, traversal) => {
   if (tag === "select") return chosenIn(element)
   if (tag === "textarea") return element.value
   const role = attributeOf(element, "role") === null ? "" : roleOf(element)
-  if (RANGES.has(role) || (tag === "input" && element.type === "range")) {
+  const isGauge = tag === "progress" || tag === "meter"
+  if (RANGES.has(role) || isGauge || (tag === "input" && element.type === "range")) {
     const value = attributeOf(element, "aria-valuetext") ?? attributeOf(element, "aria-valuenow")
-    return value ?? (tag === "input" ? element.value : "")
+    return value ?? (isGauge || tag === "input" ? String(element.value) : "")
   }
   if (tag === "input") return TYPED.has(element.type) ? element.value : ["password", "file", "hidden"].includes(element.type) ? "" : null
   if (role === "textbox" || role === "searchbox") return contentWithin(element, traversal)

@@ -229,10 +229,10 @@ const write = (element, text) => {
 
 const optionOf = (options, value) => {
   const wanted = squeeze(String(value))
-  return options.find(option => option.value === String(value)) ?? options.find(option => squeeze(option.text) === wanted) ??
-    options.find(option => squeeze(option.text).toLowerCase() === wanted.toLowerCase())
+  return options.find(option => option.value === String(value)) ?? options.find(option => optionText(option) === wanted) ??
+    options.find(option => optionText(option).toLowerCase() === wanted.toLowerCase()) ?? options.find(option => squeeze(option.text) === wanted)
 }
-const named = option => JSON.stringify(cut(squeeze(option.text), 100))
+const named = option => JSON.stringify(cut(optionText(option), 100))
 
 // Selects one option by value or text, or in a multiple select exactly those of a list, which may be
 // written as JSON: in the schemas of some tools a value is a text.
@@ -253,7 +253,7 @@ const choose = (element, wanted) => {
   const chosen = values.map(one => optionOf(options, one))
   const missing = chosen.findIndex(option => !option)
   if (missing >= 0) {
-    const available = options.slice(0, MAX_OPTIONS).map(option => JSON.stringify(cut(squeeze(option.text), 60)))
+    const available = options.slice(0, MAX_OPTIONS).map(option => JSON.stringify(cut(optionText(option), 60)))
     const rest = options.length > MAX_OPTIONS ? ` and ${options.length - MAX_OPTIONS} more` : ""
     return { problem: `there is no option ${given(values[missing])}; there are ${available.join(", ")}${rest}${has()}` }
   }

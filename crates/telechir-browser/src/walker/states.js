@@ -16,6 +16,14 @@ const hiddenControlOf = label => {
   const isOne = control instanceof HTMLInputElement && ["checkbox", "radio", "file"].includes(control.type)
   return isOne && !isDrawn(control) ? control : null
 }
+// Whether the popover is open that this button opens.
+const popoverState = (element, tag) => {
+  if (tag !== "button" && tag !== "input") return ""
+  const popover = element.popoverTargetElement ?? (/-popover$/.test(element.command) ? element.commandForElement : null)
+  if (!popover || element.popoverTargetAction === "hide" || element.command === "hide-popover") return ""
+  return isMatch(popover, ":popover-open") ? "expanded" : "collapsed"
+}
+const SORTED = { __proto__: null, ascending: "ascending", descending: "descending", other: "sorted" }
 const CHECKABLE = new Set(["checkbox", "radio", "switch", "menuitemcheckbox", "menuitemradio"])
 const CONTROLS = new Set(["input", "select", "textarea", "button", "fieldset", "option", "optgroup"])
 
@@ -25,7 +33,7 @@ const statesOf = (element, role, tag) => {
   if (CHECKABLE.has(role)) add(checkedState(element, role))
   add(ariaState(element, "aria-pressed", "pressed", "unpressed"))
   if (tag === "summary" && role === "button") add(parentOf(element).open ? "expanded" : "collapsed")
-  else add(ariaState(element, "aria-expanded", "expanded", "collapsed"))
+  else add(ariaState(element, "aria-expanded", "expanded", "collapsed") || popoverState(element, tag))
   if (tag === "option" ? element.selected : attributeOf(element, "aria-selected") === "true") add("selected")
   if (isDisabled(element, tag)) add("disabled")
   if (CONTROLS.has(tag)) {
@@ -39,6 +47,7 @@ const statesOf = (element, role, tag) => {
   const current = attributeOf(element, "aria-current")
   if (current && current !== "false") add("current")
   if (attributeOf(element, "aria-busy") === "true") add("busy")
+  if (role === "columnheader" || role === "rowheader") add(SORTED[attributeOf(element, "aria-sort")] ?? "")
   const position = attributeOf(element, "aria-rowindex")
   if (position && /^\d+$/.test(position) && role === "row") add(`row=${position}`)
   if (role === "heading") add(`level=${levelOf(element, tag)}`)
@@ -83,7 +92,7 @@ const detailOf = (element, role, tag, name) => {
   if (tag === "iframe" || tag === "frame") return cut(String(element.src), 400)
   if (tag === "select") {
     const options = Array.from(element.options).slice(0, MAX_OPTIONS)
-    return options.map(option => cut(squeeze(option.text), 60).replaceAll("|", "\u00a6")).join("|")
+    return options.map(option => cut(optionText(option), 60).replaceAll("|", "\u00a6")).join("|")
   }
   if (tag === "input" || tag === "textarea") return CHECKABLE.has(role) ? "" : wantedBy(element, tag, name)
   if (tag === "canvas" || tag === "video") {

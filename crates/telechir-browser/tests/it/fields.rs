@@ -326,5 +326,30 @@ async fn a_value_that_a_control_cannot_have_is_refused_with_what_it_has() {
     }
 }
 
+/// A person sees the label of an option, not its text.
+#[tokio::test]
+async fn an_option_with_a_label_is_chosen_by_it() {
+    let mut browser = scripted().await;
+    let html = "<select aria-label=F><option value=r label=Red>r1<option value=b label=Blue>b1\
+                <option value=g>Green</select>";
+    for (value, text, now) in [
+        ("Blue", "selected \"Blue\"", "b"),
+        ("blue", "selected \"Blue\"", "b"),
+        ("b", "selected \"Blue\"", "b"),
+        ("b1", "selected \"Blue\"", "b"),
+        ("Green", "selected \"Green\"", "g"),
+    ] {
+        let (done, has) = set(&mut browser, html, json!(value)).await;
+        assert!(
+            done.as_ref().is_ok_and(|done| done.contains(text)),
+            "{value}: {done:?}"
+        );
+        assert_eq!(has, now, "{value}");
+    }
+    let snapshot = read(&mut browser, "full").await;
+    let options = "options=[\"Red\", \"Blue\", \"Green\"]";
+    assert!(snapshot.contains(options), "{snapshot}");
+}
+
 /// What all controls of the page have.
 const STATE: &str = "JSON.stringify([...document.querySelectorAll('input,select')].map(one => [one.value, one.checked]))";
