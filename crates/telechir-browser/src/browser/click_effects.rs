@@ -9,6 +9,8 @@ use crate::tab_registry::Tab;
 /// The state of the browser before a click.
 #[derive(Debug)]
 pub(crate) struct ClickObservation {
+    /// What was done to the element: `click` or `drag`.
+    what: &'static str,
     element: ElementId,
     id: String,
     tab: Tab,
@@ -17,9 +19,16 @@ pub(crate) struct ClickObservation {
 }
 
 impl Browser {
-    /// Remembers the state before a click, which the next result compares with.
-    pub(super) fn observe_click(&mut self, tab: &Tab, element: ElementId, id: &str) {
+    /// Remembers the state before a click or drag, which the next result compares with.
+    pub(super) fn observe_click(
+        &mut self,
+        what: &'static str,
+        tab: &Tab,
+        element: ElementId,
+        id: &str,
+    ) {
         self.clicked = Some(ClickObservation {
+            what,
             element,
             id: id.to_owned(),
             tab: tab.clone(),
@@ -45,6 +54,7 @@ impl Browser {
             return None;
         }
         let ClickObservation {
+            what,
             element,
             id,
             tab: before,
@@ -88,13 +98,13 @@ impl Browser {
             }
         }
         match parts.as_slice() {
-            [] => return Some("After the click: no change.".to_owned()),
+            [] => return Some(format!("After the {what}: no change.")),
             [only] if only.contains("the focus") => {
-                return Some(format!("After the click: no change, but {only}."));
+                return Some(format!("After the {what}: no change, but {only}."));
             }
             _ => {}
         }
-        Some(format!("After the click: {}.", parts.join("; ")))
+        Some(format!("After the {what}: {}.", parts.join("; ")))
     }
 
     fn describe(&mut self, effects: &Value, id: &str, document: DocumentId) -> Vec<String> {
@@ -109,8 +119,17 @@ impl Browser {
         if let Some(dialog) = self.named(&effects["dialog"], document) {
             parts.push(format!("{dialog} opened"));
         }
+        if effects["title"].is_string() {
+            parts.push(format!("the title is {}", effects["title"]));
+        }
         if let Some(states) = effects["states"].as_str() {
             parts.push(format!("{id} is {states}"));
+        }
+        if let Some(states) = effects["lost"].as_str() {
+            parts.push(format!("{id} is no longer {states}"));
+        }
+        if effects["name"].is_string() {
+            parts.push(format!("{id} is now {}", effects["name"]));
         }
         if effects["value"].is_string() {
             parts.push(format!("{id} has {}", effects["value"]));

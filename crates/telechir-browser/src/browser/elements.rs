@@ -74,6 +74,9 @@ impl Browser {
 
     /// The elements and texts that match the words of a query, one per line.
     pub(super) async fn find(&mut self, tab: &Tab, query: &str) -> Result<String, DeviceError> {
+        if query.trim().is_empty() {
+            return Err(refused("Nothing to find: expected words of an element."));
+        }
         let tree = self.tree(tab, Scope::default()).await?;
         Ok(self.snapshots.search(&tree, query))
     }
@@ -123,7 +126,7 @@ impl Browser {
         let (tab, page) = self.live_tab(None).await?;
         let element = self.element(&tab, id)?;
         let event = event_of(button, count);
-        self.observe_click(&tab, element, id);
+        self.observe_click("click", &tab, element, id);
         let deadline = Instant::now() + AIM_TIMEOUT;
         let mut misses = 0;
         loop {
@@ -133,7 +136,12 @@ impl Browser {
                 0 => left,
                 _ => left.max(AIM_AGAIN_TIMEOUT),
             };
-            let at = self.aim(&tab, element, id, true, left).await?;
+            let aimed = self.aim(&tab, element, id, true, left).await;
+            if aimed.is_err() {
+                // Nothing came of a click that did not happen.
+                self.clicked = None;
+            }
+            let at = aimed?;
             let mut pointer = self.pointer(&page);
             pointer
                 .click_without_hover(at, button, count, modifiers)
@@ -148,6 +156,7 @@ impl Browser {
             // The element moved, or was covered, since it was aimed at. The page received nothing.
             misses += 1;
             if misses >= MIN_CLICK_ATTEMPTS && Instant::now() >= deadline {
+                self.clicked = None;
                 let other = outcome["other"].as_str().unwrap_or("another element");
                 return Err(refused(format!(
                     "The element {id} was not clicked: it moves, or {other} covers it when the pointer gets there."
@@ -170,7 +179,7 @@ impl Browser {
         self.aim(&tab, to, target, false, AIM_TIMEOUT).await?;
         let start = self.aim(&tab, from, source, true, AIM_TIMEOUT).await?;
         self.reader().end_trace(from).await;
-        self.observe_click(&tab, from, source);
+        self.observe_click("drag", &tab, from, source);
         let in_view = self.reader().aim_without_scrolling(to, target).await;
         let scale = self.input.scale;
         let end = in_view.ok().flatten();

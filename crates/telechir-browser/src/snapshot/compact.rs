@@ -96,9 +96,15 @@ fn items(
     for names in NAME_LENGTHS {
         labels = Labels::new(nodes, names);
         labels.contexts.clone_from(&contexts);
-        all = labels.items(nodes, refs);
+        // They alone decide about the length, so the rest is written once it is known.
+        all = labels.interactive_items(nodes, refs);
         if length_of(&all, CompactRank::InteractiveOutOfView) <= room {
             break;
+        }
+    }
+    for (index, item) in all.iter_mut().enumerate() {
+        if item.is_none() {
+            *item = other_item(nodes, index, labels.max_chars, refs);
         }
     }
     (all, labels.max_chars)
@@ -122,6 +128,15 @@ impl Labels {
             shortened: distinct::shortened(nodes, max_chars),
             contexts: HashMap::new(),
         }
+    }
+
+    fn interactive_items(
+        &self,
+        nodes: &[PageNode],
+        refs: &mut ElementRefs,
+    ) -> Vec<Option<CompactItem>> {
+        let item = |index| interactive_item(nodes, index, self, refs);
+        (0..nodes.len()).map(item).collect()
     }
 
     fn items(&self, nodes: &[PageNode], refs: &mut ElementRefs) -> Vec<Option<CompactItem>> {
@@ -176,7 +191,10 @@ fn other_item(
             return None;
         }
         let (text, is_container) = structure_text(node, names)?;
-        let text = if is_repeated_by_child(nodes, index) {
+        let is_repeated = is_repeated_by_child(nodes, index);
+        let text = if is_repeated && node.role != "heading" {
+            format!("{}:", order_of(node)?)
+        } else if is_repeated {
             text.split(' ').next().unwrap_or_default().to_owned()
         } else {
             text
@@ -237,10 +255,16 @@ fn media_text(node: &PageNode, names: usize, refs: &mut ElementRefs) -> String {
     format!("{} {}{name} {}", refs.of(node), node.role, node.detail)
 }
 
-/// Whether a heading contains a link with the same name.
+/// How a table is sorted by the column or row of a header cell.
+fn order_of(node: &PageNode) -> Option<&str> {
+    let mut states = node.states.split(' ');
+    states.find(|state| matches!(*state, "ascending" | "descending" | "sorted"))
+}
+
+/// Whether a heading or a header cell contains a link or button with the same name.
 fn is_repeated_by_child(nodes: &[PageNode], index: usize) -> bool {
     let (node, below) = (&nodes[index], nodes.get(index + 1));
-    node.role == "heading"
+    matches!(node.role.as_str(), "heading" | "columnheader" | "rowheader")
         && below.is_some_and(|below| {
             below.is_interactive() && below.depth > node.depth && below.name == node.name
         })
@@ -345,7 +369,10 @@ fn structure_text(node: &PageNode, names: usize) -> Option<(String, bool)> {
             (format!("{}{named} of {}:", node.role, node.detail), true)
         }
         "image" if !node.name.is_empty() => (format!("image {}", name()), false),
-        "columnheader" | "rowheader" if !node.name.is_empty() => (name(), false),
+        "columnheader" | "rowheader" if !node.name.is_empty() => match order_of(node) {
+            Some(order) => (format!("{} {order}", name()), false),
+            None => (name(), false),
+        },
         "progressbar" | "meter" | "status" if !node.value.is_empty() || !node.name.is_empty() => {
             let value = quoted(&cut(&node.value, names));
             (format!("{} {}={value}", node.role, name()), false)

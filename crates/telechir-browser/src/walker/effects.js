@@ -17,11 +17,16 @@ const stateOf = element => {
 // Starts to record the effects of a click on an element.
 const startEffects = element => {
   epoch()
-  effects = { element, states: stateOf(element), value: valueText(element), focus: focusedNow(), added: new Set(), touched: new Set(), removed: 0, invalid: null }
+  effects = { element, states: stateOf(element), value: valueText(element), name: shownName(element), focus: focusedNow(), title: document.title, added: new Set(), touched: new Set(), removed: 0, invalid: null }
 }
+const shownName = element => cut(nameOf(element, true) || contentOf(element), 80)
 const valueText = element => valueOf(element, roleOf(element), tagOf(element))
 const noteInvalid = event => {
   if (effects && event.isTrusted) effects.invalid ??= event.composedPath()[0]
+}
+// A popover is shown without a change of the document.
+const noteOpened = event => {
+  if (effects && event.isTrusted && event.newState === "open" && effects.touched.size < MAX_TOUCHED) effects.touched.add(event.composedPath()[0])
 }
 const noteEffects = records => {
   if (!effects) return
@@ -42,7 +47,7 @@ const noteEffects = records => {
   }
 }
 
-const reference = element => ({ id: idOf(element), role: roleOf(element), name: cut(nameOf(element, true) || contentOf(element), 80) })
+const reference = element => ({ id: idOf(element), role: roleOf(element), name: shownName(element) })
 const isPainted = element => isConnectedNow(element) && element instanceof Element && isShownSomehow(element)
 // The effects since `startEffects`, once: none, if a new document has replaced this one.
 const takeEffects = () => {
@@ -72,6 +77,7 @@ const takeEffects = () => {
   const rest = outer.filter(one => !one.closest(LIVE_REGIONS) && ![...dialogs].some(dialog => isWithin(dialog, one) || isWithin(one, dialog)))
   const first = rest.find(one => contentOf(one)) ?? rest[0]
   const focus = focusedNow(), result = { alerts, changed: rest.length, removed: record.removed }
+  if (document.title !== record.title) result.title = squeeze(cut(document.title, 100))
   if (dialogs.size) result.dialog = reference([...dialogs][0])
   if (first) result.first = reference(first)
   if (focus !== record.focus) {
@@ -79,10 +85,15 @@ const takeEffects = () => {
     else result.focus = focus === element ? { own: true } : reference(focus)
   }
   if (isConnectedNow(element)) {
-    const states = stateOf(element), value = valueText(element)
-    const news = states.split(" ").filter(state => state && !record.states.split(" ").includes(state))
+    const value = valueText(element), name = shownName(element)
+    const before = record.states.split(" "), now = stateOf(element).split(" ")
+    const news = now.filter(state => state && !before.includes(state))
     if (news.length) result.states = news.join(" ")
+    const lost = before.filter(state => state && !now.includes(state))
+    if (lost.length && !news.length) result.lost = lost.join(" ")
     if (value !== record.value) result.value = cut(value, 100)
+    // What changes inside the element counts by its name.
+    if (name !== record.name && value === record.value) result.name = name
   }
   const { invalid } = record
   if (invalid && isPainted(invalid)) result.invalid = { ...reference(invalid), message: cut(squeeze(invalid.validationMessage ?? ""), 200) }

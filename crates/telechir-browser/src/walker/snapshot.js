@@ -39,8 +39,9 @@ const watchPage = () => {
   if (isWatched) return
   isWatched = true
   watch(document)
-  for (const kind of ["scroll", "input", "change", "resize"]) addEventListener(kind, markChanged, { capture: true, passive: true })
+  for (const kind of ["scroll", "input", "change", "resize", "toggle"]) addEventListener(kind, markChanged, { capture: true, passive: true })
   addEventListener("invalid", noteInvalid, { capture: true, passive: true })
+  addEventListener("beforetoggle", noteOpened, { capture: true, passive: true })
 }
 const epoch = () => {
   const records = observer.takeRecords()

@@ -299,12 +299,33 @@ async fn generated_text_is_read_only_where_rules_generate_it() {
     assert!(text.contains("\"F!\""), "{text}");
 }
 
+#[tokio::test]
+async fn a_header_cell_with_a_button_is_told_once_with_its_order() {
+    let html = "<table><tr><th aria-sort=ascending><button>Name</button><th aria-sort=none><button>Age</button>\
+                <th aria-sort=descending>City<tr><td>Ada<td>36<td>Rome<tr><td>Bob<td>40<td>Oslo</table>";
+    let text = shown(html, "brief").await;
+    assert!(
+        text.contains("ascending: b1 \"Name\" b2 \"Age\" \"City\" descending"),
+        "{text}"
+    );
+    let full = shown(html, "full").await;
+    assert!(full.contains("columnheader \"Name\" ["), "{full}");
+    assert!(full.contains("ascending"), "{full}");
+}
+
 const EFFECTS: &str = "<div role=status id=s></div><div id=box></div><form onsubmit='return false'><label>Mail <input type=email required></label><button>Send</button></form>\
         <button onclick=\"s.textContent = 'Saved at noon'\">Save</button>\
         <button onclick=\"box.innerHTML = '<p>One</p><p>Two</p>'\">Fill</button>\
         <button onclick=\"box.innerHTML = '<div role=dialog aria-label=Really?>x</div>'\">Ask</button>\
         <button onclick=\"document.querySelector('input').focus()\">Write</button>\
         <button aria-expanded=false onclick=\"this.setAttribute('aria-expanded', true)\">Menu</button>\
+        <button onclick=\"this.textContent = 'Following'\">Follow</button>\
+        <button onclick=\"this.firstChild.firstChild.data = 'Liked'\"><b>Like</b></button>\
+        <button onclick=\"this.ariaLabel = 'Sound off'\" aria-label='Sound on'>S</button>\
+        <div role=option tabindex=0 aria-selected=true onclick=\"this.removeAttribute('aria-selected')\">Red</div>\
+        <button onclick=\"document.title = '(1) Mail'\">Title</button>\
+        <button popovertarget=pop>Options</button><div popover id=pop>Copy it</div>\
+        <button disabled>Off</button>\
         <button>Idle</button><label><input type=checkbox>Agree</label>\
         <a href='#there'>Jump</a><button onclick=\"window.open('about:blank')\">Open</button>";
 
@@ -330,6 +351,13 @@ async fn a_click_s_result_reports_its_effects() {
         ("Ask", "dialog \"Really?\" ["),
         ("Write", "the focus is on textbox \"Mail\" ["),
         ("Menu", "is expanded"),
+        ("Follow", "is now \"Following\""),
+        ("Like", "is now \"Liked\""),
+        ("Sound on", "is now \"Sound off\""),
+        ("Red", "is no longer selected"),
+        ("Title", "the title is \"(1) Mail\""),
+        ("Options", "is expanded; element \"Copy it\" ["),
+        ("Options", "is collapsed"),
         ("Idle", "After the click: no change, but the focus is on b"),
         ("Idle", "After the click: no change."),
         ("Agree", "is checked"),
@@ -342,6 +370,11 @@ async fn a_click_s_result_reports_its_effects() {
             "{name}: {text}"
         );
     }
+    let text = read(&mut browser, "full").await;
+    let off = click_on(ref_of(&text, "\"Off\""));
+    perform(&mut browser, off).await.unwrap_err();
+    let context = browser.page_context().await.unwrap();
+    assert_eq!(context.notes, None, "nothing was clicked");
     let text = effects_of(&mut browser, "Send").await;
     assert!(
         text.contains("is invalid: \"Please fill out this field"),
