@@ -440,6 +440,9 @@ fn read_table<F: ReadRule>(
             }
             continue;
         }
+        table.examples += parts.examples.as_ref().map_or(0, |examples| {
+            examples.matching.len() + examples.not_match.len()
+        });
         table.rules.push(read_rule::<F>(origin, line, name, parts)?);
     }
     Ok(table)

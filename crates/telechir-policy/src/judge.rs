@@ -37,6 +37,19 @@ pub struct Policy {
     pub(crate) min_answer_ms: u64,
 }
 
+/// How much a table of a policy contains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TableCounts {
+    /// Its name in the file, such as `shell`.
+    pub name: &'static str,
+    /// Its rules, without the default.
+    pub rules: usize,
+    /// Whether it says what holds where no rule fits.
+    pub has_default: bool,
+    /// The examples of its rules.
+    pub examples: usize,
+}
+
 /// Kinds of calls that each need the user's approval, whatever the rules permit: the
 /// `approval_mode` of the declared tools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -106,6 +119,26 @@ impl Policy {
     /// limit.
     pub fn min_answer_ms(&self) -> u64 {
         self.min_answer_ms
+    }
+
+    /// What its tables contain, in the order of the documentation.
+    pub fn tables(&self) -> [TableCounts; 6] {
+        fn counts<M>(name: &'static str, table: &RuleTable<M>) -> TableCounts {
+            TableCounts {
+                name,
+                rules: table.rules.len(),
+                has_default: table.default.is_some(),
+                examples: table.examples,
+            }
+        }
+        [
+            counts("computer", &self.computer),
+            counts("keys", &self.keys),
+            counts("url", &self.url),
+            counts("network", &self.network),
+            counts("shell", &self.shell),
+            counts("edit", &self.edit),
+        ]
     }
 
     /// Identifies the policy in a recording: the digest of its file.

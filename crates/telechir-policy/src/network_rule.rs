@@ -205,6 +205,7 @@ impl Policy {
             NetworkClient::Browser => RuleTable {
                 rules: self.url.rules.iter().cloned().map(without_limit).collect(),
                 default: self.url.default.clone(),
+                examples: self.url.examples,
             },
             NetworkClient::Desktop | NetworkClient::Shell => {
                 let is_for = |rule: &&Rule<NetworkMatch>| match &rule.matcher.from {
@@ -215,6 +216,7 @@ impl Policy {
                 RuleTable {
                     rules: rules.map(|rule| rule.map(|matcher| matcher.to)).collect(),
                     default: self.network.default.clone(),
+                    examples: self.network.examples,
                 }
             }
         };

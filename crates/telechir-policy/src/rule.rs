@@ -22,24 +22,34 @@ pub struct RuleReason {
     pub approve: ApproveAt,
 }
 
+/// With this the name of a built-in reason begins.
+const BUILT_IN: &str = "default: ";
+
 impl RuleReason {
     /// A built-in reason, if no rule of the file decides.
     pub(crate) fn built_in(verdict: Verdict, rule: &str, reason: impl Into<String>) -> Self {
         Self {
             verdict,
-            rule: format!("default: {rule}"),
+            rule: format!("{BUILT_IN}{rule}"),
             reason: reason.into(),
             approve: ApproveAt::Any,
         }
     }
 
-    /// The stricter of two; the first if they are equal. A question may be answered only where both
-    /// allow it.
+    fn is_built_in(&self) -> bool {
+        self.rule.starts_with(BUILT_IN)
+    }
+
+    /// The stricter of two; the first if they are equal, but what a rule of the file allows before what
+    /// is allowed without one. A question may be answered only where both allow it.
     #[must_use]
     pub(crate) fn stricter(self, other: Self) -> Self {
         let approve = self.approve.and(other.approve);
         let is_equal = self.verdict == other.verdict;
-        let stricter = if other.verdict > self.verdict {
+        let is_allowed_by_rule = other.verdict == Verdict::Allow && !other.is_built_in();
+        let stricter = if other.verdict > self.verdict
+            || (is_equal && is_allowed_by_rule && self.is_built_in())
+        {
             other
         } else {
             self
@@ -211,6 +221,8 @@ impl TableDefault {
 pub(crate) struct RuleTable<M> {
     pub(crate) rules: Vec<Rule<M>>,
     pub(crate) default: Option<TableDefault>,
+    /// How many examples its rules have.
+    pub(crate) examples: usize,
 }
 
 impl<M> Default for RuleTable<M> {
@@ -218,6 +230,7 @@ impl<M> Default for RuleTable<M> {
         Self {
             rules: Vec::new(),
             default: None,
+            examples: 0,
         }
     }
 }

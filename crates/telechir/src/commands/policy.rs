@@ -5,7 +5,7 @@ mod verdict;
 use std::process::ExitCode;
 
 use telechir_host::{Probe, SessionName, SessionPaths, probe};
-use telechir_policy::ShippedPolicy;
+use telechir_policy::{ShippedPolicy, TableCounts};
 
 use crate::args::{PolicyChoice, PolicyCommand};
 use crate::error::CliError;
@@ -23,15 +23,42 @@ pub(crate) async fn policy(command: PolicyCommand) -> Result<ExitCode, CliError>
 }
 
 fn check(choice: &PolicyChoice) -> Result<ExitCode, CliError> {
-    crate::policy::read(choice)?;
+    let policy = crate::policy::read(choice)?;
     let name = match choice {
         PolicyChoice::Shipped(policy) => policy.name().to_owned(),
         PolicyChoice::File(file) => file.display().to_string(),
     };
-    write_text(&format!(
-        "{name}: the policy is valid, and its examples are judged as expected\n"
-    ))?;
+    write_text(&format!("{name}: valid; {}\n", contents(&policy.tables())))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// How many rules and examples a policy has.
+fn contents(tables: &[TableCounts]) -> String {
+    let plural = |count: usize| if count == 1 { "" } else { "s" };
+    let used = tables
+        .iter()
+        .filter(|table| table.rules > 0 || table.has_default);
+    let mut parts: Vec<String> = used
+        .map(|table| {
+            let (name, rules) = (table.name, table.rules);
+            let default = if table.has_default {
+                " and a default"
+            } else {
+                ""
+            };
+            format!("[[{name}]] has {rules} rule{}{default}", plural(rules))
+        })
+        .collect();
+    if parts.is_empty() {
+        parts.push("no rules".to_owned());
+    }
+    let examples: usize = tables.iter().map(|table| table.examples).sum();
+    parts.push(match examples {
+        0 => "no examples".to_owned(),
+        1 => "1 example, judged as expected".to_owned(),
+        _ => format!("{examples} examples, judged as expected"),
+    });
+    parts.join(", ")
 }
 
 fn show(policy: Option<ShippedPolicy>) -> Result<ExitCode, CliError> {

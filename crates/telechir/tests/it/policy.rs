@@ -40,6 +40,95 @@ fn a_shipped_policy_is_printed_and_can_be_changed() {
 }
 
 #[test]
+fn a_check_counts_the_rules_and_examples() {
+    let telechir = Telechir::new();
+    let check = |text: &str| {
+        let file = telechir.folder().join("counted.toml");
+        fs::write(&file, text).expect("a policy");
+        let checked = run(&telechir, &["check", &file.display().to_string()]);
+        assert_eq!(checked.code, Some(0), "{checked:?}");
+        let (_file, counts) = checked.stdout.split_once(": ").expect("counts");
+        counts.trim_end().to_owned()
+    };
+    assert_eq!(check(""), "valid; no rules, no examples");
+    assert_eq!(
+        check(
+            "[[url]]\ndefault = 'deny'\nreason = 'Only the docs.'\n\
+             [[url]]\nhost = ['docs.rs']\nverdict = 'allow'\nreason = 'They are the task.'\n\
+             examples = { match = ['https://docs.rs/a'], not_match = ['https://a.org/'] }\n\
+             [[shell]]\nwords = ['git']\nverdict = 'ask'\nreason = 'History.'\n\
+             [[shell]]\nwords = ['rm']\nverdict = 'ask'\nreason = 'It deletes.'\n"
+        ),
+        "valid; [[url]] has 1 rule and a default, [[shell]] has 2 rules, \
+         2 examples, judged as expected"
+    );
+}
+
+#[test]
+fn an_allowed_address_has_the_rule_that_allows_it() {
+    let telechir = Telechir::new();
+    let file = telechir.folder().join("rules.toml");
+    let text = "[[url]]\nname = 'the docs'\nhost = ['docs.rs']\nverdict = 'allow'\n\
+                reason = 'They are the task.'\n";
+    fs::write(&file, text).expect("a policy");
+    let file = file.display().to_string();
+    let judged = run(&telechir, &["test", "https://docs.rs/a", "--policy", &file]);
+    assert_eq!(
+        judged.stdout,
+        "allow (url), by the docs\n  They are the task.\n"
+    );
+    let (verdict, rule) = tested(
+        &telechir,
+        &["https://docs.rs/a", "--policy", &file, "--host"],
+    );
+    assert_eq!(
+        (verdict.as_str(), rule.as_str()),
+        ("ask", "default: navigate")
+    );
+}
+
+/// It would be judged as if it were absent, and the verdict be that of another call.
+#[test]
+fn a_misspelt_member_is_an_error() {
+    let telechir = Telechir::new();
+    for (call, named) in [
+        (
+            "{\"action\": \"click\", \"coordinate\": [5, 5], \"buton\": \"right\"}",
+            "click has no member \"buton\"",
+        ),
+        (
+            "{\"action\": \"clik\", \"coordinate\": [5, 5]}",
+            "no action \"clik\"",
+        ),
+        (
+            "{\"type\": \"shell_call\", \"commands\": [\"ls\"], \"cdw\": \"/\"}",
+            "shell_call has no member \"cdw\"",
+        ),
+        (
+            "{\"type\": \"computer_call\", \"actions\": [{\"action\": \"wait\", \"secs\": 1}]}",
+            "\"secs\"",
+        ),
+        (
+            "{\"type\": \"computer_call\", \"actions\": [{\"action\": \"screenshot\"}], \"taget\": \"x\"}",
+            "computer_call has no member \"taget\"",
+        ),
+    ] {
+        let refused = run(&telechir, &["test", call]);
+        assert_eq!(refused.code, Some(2), "{call}: {refused:?}");
+        assert!(refused.stderr.contains(named), "{call}: {refused:?}");
+    }
+    let judged = run(
+        &telechir,
+        &[
+            "test",
+            "{\"type\": \"shell_call\", \"call_id\": \"c1\", \"action\": \"execute\", \
+             \"commands\": [\"ls\"], \"env\": {}, \"environment\": {\"type\": \"local\"}}",
+        ],
+    );
+    assert_eq!(judged.code, Some(0), "{judged:?}");
+}
+
+#[test]
 fn a_policy_is_tested_without_doing_anything() {
     let telechir = Telechir::new();
     let file = telechir.folder().join("rules.toml");

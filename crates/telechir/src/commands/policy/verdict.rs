@@ -174,15 +174,29 @@ fn on_call(judge: &mut Judge, arguments: &PolicyTestArguments) -> Result<TestedV
     let members: Map<String, Value> = serde_json::from_str(&arguments.subject)
         .map_err(|e| usage(format!("expected a JSON object: {e}")))?;
     if members.contains_key("action") && !members.contains_key("type") {
-        let (action, _ignored) =
-            Action::from_json(members).map_err(|e| usage(format!("failed to {e}")))?;
+        let action = read_action(members).map_err(usage)?;
         let device = device_of(&action, None);
         return Ok(on_screen(judge, arguments, "action", device, vec![action]));
     }
     let mut members = members;
     members.entry("call_id").or_insert_with(|| CALL_ID.into());
-    let content: Content = serde_json::from_value(Value::Object(members))
+    let content: Content = serde_json::from_value(Value::Object(members.clone()))
         .map_err(|e| usage(format!("expected an action or a neutral call: {e}")))?;
+    let kind = members.get("type").and_then(Value::as_str);
+    let meta = content.meta().into_iter();
+    let unknown = meta.flat_map(|meta| meta.extra.keys().cloned());
+    let unknown = unknown.filter(|name| name != "requires_local_execution");
+    if matches!(
+        content,
+        Content::ShellCall(_) | Content::ComputerCall(_) | Content::EditCall(_)
+    ) {
+        refuse_ignored(kind.unwrap_or("the call"), unknown).map_err(usage)?;
+    }
+    if let Some(Value::Array(actions)) = members.get("actions") {
+        for action in actions.iter().filter_map(Value::as_object) {
+            read_action(action.clone()).map_err(usage)?;
+        }
+    }
     match content {
         Content::ShellCall(call) => Ok(on_shell(judge, arguments, task_of(call))),
         Content::ComputerCall(call) => {
@@ -199,6 +213,24 @@ fn on_call(judge: &mut Judge, arguments: &PolicyTestArguments) -> Result<TestedV
         _ => Err(usage(
             "expected a computer_call, a shell_call or an edit_call".to_owned(),
         )),
+    }
+}
+
+/// Reads an action that is known, and all of whose members are read.
+fn read_action(members: Map<String, Value>) -> Result<Action, String> {
+    let (action, ignored) = Action::from_json(members).map_err(|e| format!("failed to {e}"))?;
+    if let Action::Other { name, .. } = &action {
+        return Err(format!("there is no action {name:?}"));
+    }
+    refuse_ignored(action.name(), ignored.into_iter().map(|(name, _)| name))?;
+    Ok(action)
+}
+
+/// A misspelt member would be judged as if it were absent.
+fn refuse_ignored(of: &str, ignored: impl IntoIterator<Item = String>) -> Result<(), String> {
+    match ignored.into_iter().next() {
+        Some(name) => Err(format!("{of} has no member {name:?}")),
+        None => Ok(()),
     }
 }
 
