@@ -20,8 +20,9 @@ pub trait QuestionPrompt {
     /// Shows a question, which replaces the one before.
     fn show(&mut self, open: OpenApproval) -> impl Future<Output = ()>;
 
-    /// Removes the question, which needs no reply any more.
-    fn withdraw(&mut self);
+    /// Removes the question, which needs no reply any more, because it was settled in this way, if that
+    /// is known.
+    fn withdraw(&mut self, settled: Option<&str>);
 
     /// The reply does not count, for this reason. The question as it is now; none if it is settled.
     fn refused(&mut self, reason: &str, _open: Option<OpenApproval>) -> impl Future<Output = ()> {
@@ -191,8 +192,9 @@ impl RunningCall {
             match update {
                 CallUpdate::Queued => queued(),
                 CallUpdate::Started => {
-                    if shown.take().is_some() {
-                        prompt.withdraw();
+                    if let Some(code) = shown.take() {
+                        let settled = self.settled(code).await;
+                        prompt.withdraw(settled.as_deref());
                     }
                 }
                 CallUpdate::Question(open) => {
@@ -221,6 +223,17 @@ impl RunningCall {
         };
         prompt.refused(&reason, found.open).await;
         Ok(())
+    }
+
+    /// How a question was settled, if the session host knows.
+    async fn settled(&self, code: ApprovalCode) -> Option<String> {
+        let request = HostRequest::FindApproval { code };
+        let mut exchange = self.exchange.connection.request(request).await.ok()?;
+        let reply = exchange.next("the question is settled").await.ok()?;
+        let HostReply::Approval(found) = reply else {
+            return None;
+        };
+        found.settled
     }
 
     /// Sends a reply to a question of the turn. A reply that does not count is logged.

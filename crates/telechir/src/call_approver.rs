@@ -126,8 +126,9 @@ impl Approver for CallApprover {
             tokio::select! {
                 biased;
                 answer = &mut deciding => {
-                    if shown.is_some() {
-                        prompt.withdraw();
+                    if let Some(code) = &shown {
+                        let settled = self.questions.queue().settled(code);
+                        prompt.withdraw(settled.as_deref());
                     }
                     return answer;
                 }

@@ -201,7 +201,7 @@ impl QuestionPrompt for ClientPrompt {
     }
 
     /// The client's own question ends when its call does.
-    fn withdraw(&mut self) {}
+    fn withdraw(&mut self, _settled: Option<&str>) {}
 
     async fn reply(&mut self) -> CallerReply {
         self.0.lock().await.reply().await

@@ -62,10 +62,11 @@ impl QuestionPrompt for TerminalPrompt {
         self.shown = Some(ShownQuestion { replies, task });
     }
 
-    fn withdraw(&mut self) {
+    fn withdraw(&mut self, settled: Option<&str>) {
         let shown = self.shown.take();
         if shown.is_some_and(|shown| !shown.task.is_finished()) {
-            let text = "\ntelechir: the question was settled elsewhere";
+            let how = settled.map_or_else(String::new, |how| format!(": {how}"));
+            let text = format!("\ntelechir: the question was settled elsewhere{how}");
             let _best_effort = writeln!(io::stderr(), "{text}");
         }
     }

@@ -277,7 +277,7 @@ impl QuestionPrompt for AnsweredElsewhere {
         self.approvals.show(open).await;
     }
 
-    fn withdraw(&mut self) {}
+    fn withdraw(&mut self, _settled: Option<&str>) {}
 
     async fn reply(&mut self) -> CallerReply {
         if !self.is_closed {

@@ -249,6 +249,16 @@ fn finished(call: Child) -> Value {
     reply[0].clone()
 }
 
+/// As `finished`; the call must have said that its question was settled in this way.
+fn finished_elsewhere(call: Child, settled: &str) -> Value {
+    let output = call.wait_with_output().expect("the call ends");
+    let said = String::from_utf8_lossy(&output.stderr);
+    let expected = format!("the question was settled elsewhere: {settled}");
+    assert!(said.contains(&expected), "{said}");
+    let reply: Value = serde_json::from_slice(&output.stdout).expect("JSON on stdout");
+    reply[0].clone()
+}
+
 /// Runs a call at a terminal with these variables. Returns what the terminal shows, and the result.
 fn called_at_terminal(
     approvals: &Approvals,
@@ -367,7 +377,7 @@ fn a_call_that_waits_is_answered_from_another_terminal() {
     let screen = approvals.approve(&code.to_lowercase(), "y\n");
     assert!(screen.contains("touch a\\u{202e}b"), "{screen}");
     assert!(screen.contains("approved"), "{screen}");
-    assert_runs(&finished(call));
+    assert_runs(&finished_elsewhere(call, "approved by telechir approve"));
     assert!(approvals.list().is_empty());
     // Whoever comes later is informed.
     let late = approvals.run(&["approvals", "show", &code]);
@@ -486,7 +496,7 @@ fn a_call_without_a_session_is_answered_from_another_terminal() {
     let code = approvals.code();
     let denied = approvals.run(&["deny", &code, "--because", "Not now."]);
     assert_eq!(denied.code, Some(0), "{denied:?}");
-    let result = finished(call);
+    let result = finished_elsewhere(call, "denied by telechir approve or deny");
     assert!(
         result["content"].to_string().contains("Not now."),
         "{result}"

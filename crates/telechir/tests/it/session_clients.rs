@@ -67,7 +67,7 @@ struct Nobody;
 impl QuestionPrompt for Nobody {
     async fn show(&mut self, _open: OpenApproval) {}
 
-    fn withdraw(&mut self) {}
+    fn withdraw(&mut self, _settled: Option<&str>) {}
 
     async fn reply(&mut self) -> CallerReply {
         pending().await
