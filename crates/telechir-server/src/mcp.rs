@@ -1,7 +1,8 @@
 //! A server of the Model Context Protocol: its tools act on one session.
 //!
 //! `app`: what clients show beside answers. `calls`: calls that wait for the user while their client asks. `elicitation`: questions to the
-//! user as the protocol's elicitations. `instructions`: what a model reads about the server. `outputs`: long texts as the protocol's resources.
+//! user as the protocol's elicitations. `instructions`: what a model reads about the server. `messages`: lines that are messages, and those that
+//! are none. `outputs`: long texts as the protocol's resources.
 //! `progress`: notifications while a call runs. `result`: answers as the protocol's results. `tasks`:
 //! tasks of another model.
 
@@ -9,6 +10,7 @@ mod app;
 mod calls;
 mod elicitation;
 mod instructions;
+pub(crate) mod messages;
 mod outputs;
 mod progress;
 mod result;
@@ -24,13 +26,12 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use rmcp::ErrorData;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
-    CacheScope, CallToolRequestParams, CallToolResponse, Implementation,
-    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, MetaObject,
+    CacheScope, CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult,
+    Implementation, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, MetaObject,
     PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ResourceTemplate,
     ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
 };
 use rmcp::service::{RequestContext, RoleServer, serve_server};
-use rmcp::transport::async_rw::AsyncRwTransport;
 use serde_json::{Map, Value};
 use telechir_protocol::{Content, ToolResult};
 use telechir_tools::{
@@ -38,13 +39,14 @@ use telechir_tools::{
     ToolRequest, ToolStatus, session_handle,
 };
 use tokio::sync::Mutex as AsyncMutex;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::sent_calls::with_call_id;
 use crate::session_access::{Approvals, SessionAccess};
 use crate::stdio;
 use calls::{CallKey, Calls, NeededApproval, Progress, Waiting};
 use elicitation::AskBy;
+use messages::MessageLines;
 use outputs::Outputs;
 use tasks::Tasks;
 
@@ -59,8 +61,6 @@ const AFTER_APPROVAL: Duration = Duration::from_secs(12);
 const LAST_ANSWERS: Duration = Duration::from_millis(300);
 /// How long the end of the session is waited for. It ends without this process, too.
 const CLOSE_TIME: Duration = Duration::from_millis(1500);
-/// Longest message of a client: the arguments of a call may have megabytes of escaped text.
-const MAX_MESSAGE_BYTES: usize = 64 << 20;
 
 /// Answers the requests of one client with the tools of a session.
 #[derive(Clone)]
@@ -130,8 +130,7 @@ impl McpServer {
     /// When the connection fails before the client is gone.
     pub async fn serve_stdio_with<H: ServerHandler>(self, handler: H) -> Result<(), String> {
         let (input, output, mut client) = stdio::open().map_err(|error| error.to_string())?;
-        let transport =
-            AsyncRwTransport::new_server(input, output).with_max_line_length(MAX_MESSAGE_BYTES);
+        let transport = MessageLines::new(input, output);
         let served = tokio::select! {
             served = serve_server(handler, transport) => served,
             () = client.ended() => return Ok(()),
@@ -236,6 +235,7 @@ impl McpServer {
         }
         match request {
             ToolRequest::Call(call) => self.call(key, call, started),
+            ToolRequest::Wait(duration) => self.wait(key, duration, started),
             ToolRequest::History { last_n } => {
                 let history = self.history.lock().unwrap_or_else(PoisonError::into_inner);
                 let entries = serde_json::to_value(history.last(last_n)).unwrap_or_default();
@@ -360,6 +360,23 @@ impl McpServer {
             Ok(result) => self.answer_of(tool, &call, &result, elapsed).await,
             Err(why) => ToolAnswer::failed(ToolStatus::Error, &why, elapsed),
         }
+    }
+
+    /// Waits after the calls before, without a device.
+    fn wait(&self, key: &CallKey, duration: Duration, started: Instant) -> Started {
+        let server = self.clone();
+        let progress = self.calls.start(key, move |_approvals| async move {
+            let Ok(_turn) = timeout(server.max_queued, server.turn.lock()).await else {
+                return ToolAnswer::failed(ToolStatus::Error, &server.busy(), started.elapsed());
+            };
+            let waits = Instant::now();
+            sleep(duration).await;
+            let mut members = Map::new();
+            let waited = waits.elapsed().as_secs_f64();
+            members.insert("waited_seconds".to_owned(), waited.into());
+            ToolAnswer::success(members, started.elapsed())
+        });
+        Started::of(progress, started)
     }
 
     /// Starts, follows or stops a task of another model.
@@ -498,6 +515,16 @@ impl ServerHandler for McpServer {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         self.answer(&request, &context).await
+    }
+
+    /// A request of which the protocol's types know the method, but not these parameters, or not even
+    /// the method.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        Err(messages::unreadable_request(&request))
     }
 
     async fn list_resources(

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use telechir_protocol::{Content, FailureKind, Size, ToolResult};
+use telechir_protocol::{Action, Content, FailureKind, Size, ToolResult};
 
 use crate::answer::ToolAnswer;
 use crate::arguments::{ArgumentError, checked, shortened};
@@ -80,6 +80,7 @@ pub struct ToolDefinition {
 #[derive(Clone, Debug)]
 pub struct ToolCatalog {
     entries: Vec<&'static Entry>,
+    has_screen: bool,
     screen: Option<Size>,
 }
 
@@ -106,8 +107,11 @@ impl ToolCatalog {
                 && (!selection.read_only || tool.hints.read_only)
         };
         let entries = TOOLS.iter().filter(is_selected).collect();
-        let screen = has.screen;
-        Ok(Self { entries, screen })
+        Ok(Self {
+            entries,
+            has_screen: has.has_screen(),
+            screen: has.screen,
+        })
     }
 
     /// The tools in a fixed order.
@@ -145,7 +149,13 @@ impl ToolCatalog {
         let checked = checked(entry.name, &table, &arguments);
         let mut arguments = checked.map_err(|error| self.with_other_tool(error, &arguments))?;
         arguments.shift_remove(SESSION);
-        request::read(entry.name, &table, arguments)
+        let read = request::read(entry.name, &table, arguments)?;
+        Ok(match read {
+            ToolRequest::Call(call) if entry.name == "wait" && !self.has_screen => {
+                ToolRequest::Wait(waits(&call))
+            }
+            read => read,
+        })
     }
 
     /// The error, which for an unknown action names the offered tool that has it.
@@ -291,6 +301,21 @@ fn add_elements(answer: &mut ToolAnswer) {
     if !list.elements.is_empty() {
         answer.insert("ui_elements", list.elements.into());
     }
+}
+
+/// How long a call waits.
+fn waits(call: &Content) -> Duration {
+    let Content::ComputerCall(call) = call else {
+        return Duration::ZERO;
+    };
+    let waits = call.actions.iter().map(|action| {
+        if let Action::Wait { duration } = action {
+            duration.unwrap_or_default()
+        } else {
+            Duration::ZERO
+        }
+    });
+    waits.sum()
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! The arguments of a tool as a neutral call, or as a request that needs no device.
 
+use std::time::Duration;
+
 use serde_json::{Map, Value, json};
 use telechir_protocol::{Action, Command, ComputerCall, Content, ShellAction, ShellCall, TargetId};
 use telechir_providers::page_actions;
@@ -29,6 +31,8 @@ const TASK_STEPS: u32 = 15;
 pub enum ToolRequest {
     /// A call for a device of the session, whose id the caller sets.
     Call(Content),
+    /// A wait in a session without a screen, which takes this time.
+    Wait(Duration),
     /// The last calls of this client.
     History {
         /// How many, from 1 to 50.

@@ -238,7 +238,7 @@ async fn perform(request: &ApiRequest, action: Action) -> Result<ComputerResult,
         None => Ok(result),
         Some(Failure { kind, message, .. }) => {
             let problem = match kind {
-                FailureKind::Denied => ProblemKind::Forbidden,
+                FailureKind::Denied => ProblemKind::Denied,
                 FailureKind::InvalidInput | FailureKind::Unsupported | FailureKind::Stale => {
                     ProblemKind::Unreadable
                 }

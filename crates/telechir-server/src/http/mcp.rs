@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use axum::Json;
 use axum::body::{Body, Bytes};
 use axum::http::{Method, Request, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
@@ -25,6 +26,7 @@ use super::request::ApiRequest;
 use super::sessions::{find_or_start, session_name};
 use super::state::{HttpState, SessionOptions};
 use crate::mcp::McpServer;
+use crate::mcp::messages::error_of;
 use crate::sent_calls::{IdentifiedCall, SentCalls};
 use crate::session_access::{Approvals, SessionAccess, session_members};
 
@@ -79,13 +81,21 @@ async fn answer(request: ApiRequest, method: Method) -> Result<Response, Problem
     }
     // The protocol's own messages need no token.
     headers.remove(header::AUTHORIZATION);
-    let mut inner = Request::new(Full::new(Bytes::from(body)));
+    let body = Bytes::from(body);
+    let mut inner = Request::new(Full::new(body.clone()));
     *inner.method_mut() = method;
     *inner.headers_mut() = headers;
     let response = endpoint.answer(inner).await;
     let response = match error_kind(&response) {
         None => response,
-        Some(kind) => return Ok(problem_of(kind, response).await),
+        Some(kind) => {
+            // The type of the body was checked before, so the body is no message.
+            let is_no_message = kind == ProblemKind::UnsupportedMedia;
+            return Ok(match is_no_message.then(|| error_of(&body)).flatten() {
+                Some(error) => (StatusCode::BAD_REQUEST, Json(error)).into_response(),
+                None => problem_of(kind, response).await,
+            });
+        }
     };
     Ok(keep_until_read(response.map(Body::new), slot))
 }

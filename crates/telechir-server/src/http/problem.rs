@@ -10,6 +10,7 @@ pub(super) enum ProblemKind {
     BadRequest,
     Unauthorized,
     Forbidden,
+    Denied,
     ForbiddenHost,
     ForbiddenOrigin,
     NotFound,
@@ -42,6 +43,7 @@ impl ProblemKind {
         Self::BadRequest,
         Self::Unauthorized,
         Self::Forbidden,
+        Self::Denied,
         Self::ForbiddenHost,
         Self::ForbiddenOrigin,
         Self::NotFound,
@@ -84,6 +86,11 @@ impl ProblemKind {
                 "forbidden",
                 StatusCode::FORBIDDEN,
                 "The role of this token does not permit this",
+            ),
+            Self::Denied => (
+                "denied",
+                StatusCode::FORBIDDEN,
+                "The policy of the session, or its user, denied this",
             ),
             Self::ForbiddenHost => (
                 "forbidden-host",

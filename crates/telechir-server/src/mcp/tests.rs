@@ -129,7 +129,7 @@ impl Connection {
         let (ours, theirs) = duplex(1 << 16);
         let (input, output) = split(theirs);
         tokio::spawn(async move {
-            let transport = AsyncRwTransport::new_server(input, output);
+            let transport = MessageLines::new(input, output);
             let running = serve_server(server, transport).await.expect("a request");
             running.waiting().await
         });

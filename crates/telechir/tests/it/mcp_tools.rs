@@ -63,6 +63,18 @@ fn all_tools_are_small_and_a_model_is_offered_only_with_a_key() {
     }
 }
 
+/// A shell alone has no screen that a wait could be for.
+#[test]
+fn a_session_without_a_screen_waits_too() {
+    let mut client = Client::start(MODERN, &[]);
+    let waited = client.call("wait", &json!({"seconds": 0.2}));
+    let answer = &waited["structuredContent"];
+    assert_eq!(answer["status"], "success", "{waited}");
+    let seconds = answer["waited_seconds"].as_f64();
+    assert!(seconds.is_some_and(|seconds| seconds >= 0.2), "{waited}");
+    client.leave();
+}
+
 #[test]
 fn the_exit_code_of_a_command_is_no_error_of_the_tool() {
     require(Component::Sandbox);

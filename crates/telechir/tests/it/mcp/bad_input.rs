@@ -179,13 +179,62 @@ fn what_is_no_request_does_not_end_the_server() {
         client.send_line(line);
     }
     client.send_request("tools/list", json!({}));
-    // Some of them are answered by errors without an id.
+    // Some of them are answered by errors without an id: see below.
     let listed = std::iter::repeat_with(|| client.receive())
         .take(20)
         .find(|answer| answer["id"] == 2);
     let listed = listed.expect("an answer");
     assert!(listed["result"]["tools"].is_array(), "{listed}");
     client.leave();
+}
+
+/// A client may have meant them for the server before.
+#[test]
+fn what_comes_before_the_first_request_does_not_end_the_server() {
+    for line in [
+        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":9}}",
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}",
+        "not JSON",
+    ] {
+        let mut client = Client::start(MODERN, &[]);
+        client.send_line(line);
+        client.send_request("tools/list", json!({}));
+        let listed = client.receive_answer(1);
+        assert!(listed["result"]["tools"].is_array(), "{line}: {listed}");
+        client.leave();
+    }
+}
+
+/// A client that waits for the answer to what it sent learns what was wrong, and goes on.
+#[test]
+fn a_line_that_is_no_request_is_answered_with_the_error_of_the_protocol() {
+    for version in [MODERN, LEGACY] {
+        let mut client = Client::start(version, &[]);
+        client.request("tools/list", json!({}));
+        for (line, code, id) in [
+            ("not JSON", -32_700, Value::Null),
+            ("{\"jsonrpc\": \"2.0\", \"id\": 70", -32_700, Value::Null),
+            ("[]", -32_600, Value::Null),
+            ("{\"jsonrpc\":\"2.0\",\"id\":71}", -32_600, json!(71)),
+            (
+                "{\"jsonrpc\":\"1.0\",\"id\":\"72\",\"method\":\"tools/list\"}",
+                -32_600,
+                json!("72"),
+            ),
+        ] {
+            client.send_line(line);
+            let answer = client.receive();
+            assert_eq!(answer["error"]["code"], code, "{line}: {answer}");
+            assert_eq!(answer["id"], id, "{line}: {answer}");
+        }
+        let unread = client.request("tools/call", json!({"name": 5}));
+        assert_eq!(unread["error"]["code"], -32_602, "{unread}");
+        let unknown = client.request("tools/unknown", json!({}));
+        assert_eq!(unknown["error"]["code"], -32_601, "{unknown}");
+        let listed = client.request("tools/list", json!({}));
+        assert!(listed["result"]["tools"].is_array(), "{listed}");
+        client.leave();
+    }
 }
 
 #[test]

@@ -77,6 +77,10 @@ fn a_screen_is_used_by_single_actions() {
     let denied = service.act(json!({ "type": "navigate", "url": "http://denied.example/" }));
     assert_eq!(denied.status, 403, "{denied:?}");
     assert!(denied.body.contains("Nobody goes there"), "{denied:?}");
+    assert!(
+        denied.body.contains("urn:telechir:problem:denied"),
+        "{denied:?}"
+    );
     for (wrong, status) in [
         (json!({ "type": "destroy" }), 422),
         (json!({ "type": "click" }), 422),

@@ -214,10 +214,20 @@ fn the_front_is_that_of_all_routes() {
     assert_eq!(get.header("content-type"), Some("application/problem+json"));
     let batch = json!([list, list]).to_string();
     let accept = ["Accept: application/json, text/event-stream"];
-    let batched = agent.request_with(&accept, "POST", "/mcp", Some(&batch));
-    assert!((400..500).contains(&batched.status), "{batched:?}");
-    let unreadable = agent.request_with(&accept, "POST", "/mcp", Some("{"));
-    assert!((400..500).contains(&unreadable.status), "{unreadable:?}");
+    for (unreadable, code) in [
+        (batch.as_str(), -32_600),
+        ("{}", -32_600),
+        ("{", -32_700),
+        ("no JSON", -32_700),
+    ] {
+        let refused = agent.request_with(&accept, "POST", "/mcp", Some(unreadable));
+        assert_eq!(refused.status, 400, "{unreadable}: {refused:?}");
+        assert_eq!(
+            refused.json()["error"]["code"],
+            code,
+            "{unreadable}: {refused:?}"
+        );
+    }
     let mismatched = [
         accept[0],
         "MCP-Protocol-Version: 2026-07-28",
