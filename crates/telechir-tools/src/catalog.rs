@@ -150,12 +150,13 @@ impl ToolCatalog {
         let mut arguments = checked.map_err(|error| self.with_other_tool(error, &arguments))?;
         arguments.shift_remove(SESSION);
         let read = request::read(entry.name, &table, arguments)?;
-        Ok(match read {
-            ToolRequest::Call(call) if entry.name == "wait" && !self.has_screen => {
-                ToolRequest::Wait(waits(&call))
-            }
-            read => read,
-        })
+        if let ToolRequest::Call(call) = &read
+            && entry.name == "wait"
+            && !self.has_screen
+        {
+            return Ok(ToolRequest::Wait(waits(call)));
+        }
+        Ok(read)
     }
 
     /// The error, which for an unknown action names the offered tool that has it.

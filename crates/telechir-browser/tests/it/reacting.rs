@@ -300,7 +300,7 @@ async fn generated_text_is_read_only_where_rules_generate_it() {
 }
 
 #[tokio::test]
-async fn a_header_cell_with_a_button_is_told_once_with_its_order() {
+async fn a_header_cell_with_a_button_is_written_once_with_its_order() {
     let html = "<table><tr><th aria-sort=ascending><button>Name</button><th aria-sort=none><button>Age</button>\
                 <th aria-sort=descending>City<tr><td>Ada<td>36<td>Rome<tr><td>Bob<td>40<td>Oslo</table>";
     let text = shown(html, "brief").await;

@@ -21,34 +21,34 @@ const MAX_MESSAGE_BYTES: usize = 64 << 20;
 /// Errors that are kept for a client that does not read; lines beyond get none.
 const MAX_UNSENT_ERRORS: usize = 16;
 /// Memory that the writer keeps between messages.
-const MAX_KEPT_BYTES: usize = 64 << 10;
+const MAX_RETAINED_BYTES: usize = 64 << 10;
 /// What RFC 8259 lets a JSON text begin with.
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// A connection whose messages are lines. Lines that are no messages are answered with errors.
 pub(super) struct MessageLines<R, W> {
-    input: LineReader<R>,
-    output: Arc<Mutex<LineWriter<W>>>,
+    input: MessageInput<R>,
+    output: Arc<Mutex<MessageOutput<W>>>,
     errors: UnsentErrors,
     /// Whether a request has come: what comes before the first one has no meaning.
-    has_begun: bool,
+    has_started: bool,
 }
 
 impl<R: AsyncRead, W: AsyncWrite> MessageLines<R, W> {
     pub(super) fn new(input: R, output: W) -> Self {
         Self {
-            input: LineReader {
+            input: MessageInput {
                 input: BufReader::new(input),
                 line: Vec::new(),
                 is_too_long: false,
             },
-            output: Arc::new(Mutex::new(LineWriter {
+            output: Arc::new(Mutex::new(MessageOutput {
                 output: Some(output),
                 unsent: Vec::new(),
                 sent: 0,
             })),
             errors: UnsentErrors::default(),
-            has_begun: false,
+            has_started: false,
         }
     }
 }
@@ -87,12 +87,12 @@ where
                 line = self.input.next() => line,
             };
             let line = match line {
-                Ok(Line::Complete) => &self.input.line,
-                Ok(Line::TooLong) => {
+                Ok(ReadLine::Complete) => &self.input.line,
+                Ok(ReadLine::TooLong) => {
                     self.errors.add(too_long());
                     continue;
                 }
-                Ok(Line::End) => return None,
+                Ok(ReadLine::End) => return None,
                 Err(error) => {
                     tracing::error!("failed to read from the client: {error}");
                     return None;
@@ -101,14 +101,14 @@ where
             let read = read(line);
             self.input.line.clear();
             match read {
-                Read::Message(message) => {
-                    self.has_begun |= matches!(*message, JsonRpcMessage::Request(_));
-                    if self.has_begun {
+                ReadMessage::Message(message) => {
+                    self.has_started |= matches!(*message, JsonRpcMessage::Request(_));
+                    if self.has_started {
                         return Some(*message);
                     }
                 }
-                Read::Ignored => {}
-                Read::Error(error) => self.errors.add(*error),
+                ReadMessage::Ignored => {}
+                ReadMessage::Error(error) => self.errors.add(*error),
             }
         }
     }
@@ -120,22 +120,24 @@ where
 }
 
 /// What a line is.
-enum Read {
+enum ReadMessage {
     Message(Box<RxJsonRpcMessage<RoleServer>>),
     /// Nothing that has an answer: an empty line, a notification or a response that cannot be read.
     Ignored,
     Error(Box<TxJsonRpcMessage<RoleServer>>),
 }
 
-fn read(line: &[u8]) -> Read {
+fn read(line: &[u8]) -> ReadMessage {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     let line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
     if line.trim_ascii().is_empty() {
-        return Read::Ignored;
+        return ReadMessage::Ignored;
     }
     match serde_json::from_slice(line) {
-        Ok(message) => Read::Message(message),
-        Err(_) => error_of(line).map_or(Read::Ignored, |error| Read::Error(Box::new(error))),
+        Ok(message) => ReadMessage::Message(message),
+        Err(_) => error_of(line).map_or(ReadMessage::Ignored, |error| {
+            ReadMessage::Error(Box::new(error))
+        }),
     }
 }
 
@@ -158,13 +160,18 @@ pub(crate) fn error_of(text: &[u8]) -> Option<TxJsonRpcMessage<RoleServer>> {
         return None;
     }
     let id = value.get("id").and_then(request_id);
-    let expected = match &value {
-        Value::Array(_) => "one message, found an array: this protocol has no batches",
-        Value::Object(_) if !has_version => "\"jsonrpc\": \"2.0\"",
-        Value::Object(_) if !has_method => "\"method\", a text",
-        Value::Object(_) if id.is_none() => "\"id\", a text or an integer",
-        Value::Object(_) => "\"params\", an object as the method has it",
-        _ => "an object",
+    let expected = if value.is_array() {
+        "one message, found an array: this protocol has no batches"
+    } else if !value.is_object() {
+        "an object"
+    } else if !has_version {
+        "\"jsonrpc\": \"2.0\""
+    } else if !has_method {
+        "\"method\", a text"
+    } else if id.is_none() {
+        "\"id\", a text or an integer"
+    } else {
+        "\"params\", an object as the method has it"
     };
     let message = format!("no request: expected {expected}");
     let error = ErrorData::invalid_request(message, None);
@@ -205,34 +212,31 @@ fn too_long() -> TxJsonRpcMessage<RoleServer> {
 }
 
 fn request_id(value: &Value) -> Option<RequestId> {
-    match value {
-        Value::String(id) => Some(NumberOrString::String(id.as_str().into())),
-        Value::Number(id) => id.as_i64().map(NumberOrString::Number),
-        _ => None,
-    }
+    let text = value.as_str().map(|id| NumberOrString::String(id.into()));
+    text.or_else(|| value.as_i64().map(NumberOrString::Number))
 }
 
-enum Line {
+enum ReadLine {
     /// It is in the reader, with its line feed.
     Complete,
     TooLong,
     End,
 }
 
-struct LineReader<R> {
+struct MessageInput<R> {
     input: BufReader<R>,
     line: Vec<u8>,
     /// Whether the rest of the line is left out.
     is_too_long: bool,
 }
 
-impl<R: AsyncRead + Unpin> LineReader<R> {
+impl<R: AsyncRead + Unpin> MessageInput<R> {
     /// Reads the rest of a line. Cancel-safe.
-    async fn next(&mut self) -> io::Result<Line> {
+    async fn next(&mut self) -> io::Result<ReadLine> {
         loop {
             let part = self.input.fill_buf().await?;
             if part.is_empty() {
-                return Ok(Line::End);
+                return Ok(ReadLine::End);
             }
             let end = part.iter().position(|byte| *byte == b'\n');
             let taken = end.map_or(part.len(), |end| end + 1);
@@ -246,15 +250,15 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             }
             if end.is_some() {
                 return Ok(match std::mem::take(&mut self.is_too_long) {
-                    true => Line::TooLong,
-                    false => Line::Complete,
+                    true => ReadLine::TooLong,
+                    false => ReadLine::Complete,
                 });
             }
         }
     }
 }
 
-struct LineWriter<W> {
+struct MessageOutput<W> {
     /// Absent after the connection was closed.
     output: Option<W>,
     unsent: Vec<u8>,
@@ -262,7 +266,7 @@ struct LineWriter<W> {
     sent: usize,
 }
 
-impl<W: AsyncWrite + Unpin> LineWriter<W> {
+impl<W: AsyncWrite + Unpin> MessageOutput<W> {
     fn add(&mut self, message: &TxJsonRpcMessage<RoleServer>) -> io::Result<()> {
         serde_json::to_writer(&mut self.unsent, message)?;
         self.unsent.push(b'\n');
@@ -280,7 +284,7 @@ impl<W: AsyncWrite + Unpin> LineWriter<W> {
             self.sent += written;
         }
         self.unsent.clear();
-        self.unsent.shrink_to(MAX_KEPT_BYTES);
+        self.unsent.shrink_to(MAX_RETAINED_BYTES);
         self.sent = 0;
         output.flush().await
     }
@@ -308,7 +312,7 @@ impl UnsentErrors {
     /// Cancel-safe.
     async fn send<W: AsyncWrite + Unpin>(
         &mut self,
-        output: &Mutex<LineWriter<W>>,
+        output: &Mutex<MessageOutput<W>>,
     ) -> io::Result<()> {
         let mut output = output.lock().await;
         while let Some(error) = self.errors.pop_front() {

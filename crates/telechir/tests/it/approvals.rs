@@ -249,12 +249,12 @@ fn finished(call: Child) -> Value {
     reply[0].clone()
 }
 
-/// As `finished`; the call must have said that its question was settled in this way.
+/// As `finished`; the call must have shown that its question was settled in this way.
 fn finished_elsewhere(call: Child, settled: &str) -> Value {
     let output = call.wait_with_output().expect("the call ends");
-    let said = String::from_utf8_lossy(&output.stderr);
+    let shown = String::from_utf8_lossy(&output.stderr);
     let expected = format!("the question was settled elsewhere: {settled}");
-    assert!(said.contains(&expected), "{said}");
+    assert!(shown.contains(&expected), "{shown}");
     let reply: Value = serde_json::from_slice(&output.stdout).expect("JSON on stdout");
     reply[0].clone()
 }
