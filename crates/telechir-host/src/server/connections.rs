@@ -1,13 +1,14 @@
 //! Accepts clients, checks their identity and version, and answers their requests.
 
+mod waiting;
+
 use std::collections::{HashMap, VecDeque};
-use std::future::Future;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rustix::net::sockopt::set_socket_passcred;
 use telechir_policy::Digest;
-use telechir_runtime::{DeviceKind, RecordedTurn};
+use telechir_runtime::RecordedTurn;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
@@ -18,7 +19,7 @@ use super::calls::{CallEnd, CallProgress, CallTable, Follower, Submitted, other_
 use super::control::{ControlSlot, SessionControl};
 use super::devtools::{ClientDevtools, DevtoolsConnection, DevtoolsConnections, PERSON};
 use super::ended_turns::EndedTurn;
-use super::events::{Subscription, send_events};
+use super::events::Subscription;
 use super::person::PersonControl;
 use super::status::SessionStatus;
 use super::tasks::{TaskRequests, TaskWork, report_task};
@@ -26,7 +27,7 @@ use crate::approvals::{FoundApproval, PeerProcess, operator_of};
 use crate::frames::{MAX_CALL_BYTES, MAX_CONTROL_BYTES, MessageReader, MessageWriter};
 use crate::message::{Greeting, Hello, HostReply, HostRequest, PROTOCOL, Reply, Request};
 use crate::tokens::BearerToken;
-use crate::{HostError, SessionImage, SessionState, TurnKey, TurnRequest, error_chain};
+use crate::{HostError, SessionState, TurnKey, TurnRequest};
 
 /// Maximum number of connections.
 const MAX_CONNECTIONS: usize = 512;
@@ -297,30 +298,12 @@ impl Client {
                 HostReply::Done
             }
             HostRequest::CaptureScreen { device, max_width } => {
-                let shared = Arc::clone(&self.shared);
-                return self.answer_later(id, async move {
-                    let image = shared.started()?.screens.image(device, max_width).await;
-                    let image = image.map_err(|e| format!("failed to {}", error_chain(&e)))?;
-                    Ok(HostReply::Image(Some(SessionImage {
-                        media_type: image.media_type.to_owned(),
-                        bytes: image.bytes.to_vec(),
-                    })))
-                });
+                return self.capture_screen(id, device, max_width);
             }
             HostRequest::WatchScreen { device, since } => {
                 return self.watch_screen(id, device, since);
             }
-            HostRequest::ReadPage => {
-                let shared = Arc::clone(&self.shared);
-                return self.answer_later(id, async move {
-                    let page = shared.started()?.page.clone();
-                    let page = page.ok_or("this session has no browser")?;
-                    let text = page.read().await;
-                    let text =
-                        text.map_err(|e| format!("failed to read the page: {}", error_chain(&e)))?;
-                    Ok(HostReply::Page { text })
-                });
-            }
+            HostRequest::ReadPage => return self.read_page(id),
             HostRequest::TakeControl { token } => {
                 let by = self.operator(token);
                 let shared = Arc::clone(&self.shared);
@@ -348,27 +331,8 @@ impl Client {
                     Ok(HostReply::Done)
                 });
             }
-            HostRequest::ReadScreenshot { digest } => {
-                let shared = Arc::clone(&self.shared);
-                return self.answer_later(id, async move {
-                    let read = shared.started()?.recording.screenshot(&digest).await;
-                    let read = read.map_err(|e| format!("failed to {}", error_chain(&e)))?;
-                    Ok(HostReply::Image(read.map(|(media_type, bytes)| {
-                        SessionImage {
-                            media_type: media_type.to_owned(),
-                            bytes,
-                        }
-                    })))
-                });
-            }
-            HostRequest::ReadCall { row } => {
-                let shared = Arc::clone(&self.shared);
-                return self.answer_later(id, async move {
-                    let read = shared.started()?.recording.call(row).await;
-                    let read = read.map_err(|e| format!("failed to {}", error_chain(&e)))?;
-                    Ok(HostReply::RecordedCall(read))
-                });
-            }
+            HostRequest::ReadScreenshot { digest } => return self.read_screenshot(id, digest),
+            HostRequest::ReadCall { row } => return self.read_call(id, row),
             HostRequest::WatchOutput { since } => return self.watch_output(id, since),
             HostRequest::OpenDevtools => return self.open_devtools(id),
             HostRequest::SendDevtools { id: opened, text } => {
@@ -509,85 +473,6 @@ impl Client {
                 EndedTurn::Failed(error) => failed_turn(&error),
             };
             send(&writer, id, reply).await;
-        });
-    }
-
-    /// Answers when this is ready; other requests are answered meanwhile.
-    fn answer_later(
-        &mut self,
-        id: u64,
-        reply: impl Future<Output = Result<HostReply, String>> + Send + 'static,
-    ) {
-        let writer = Arc::clone(&self.writer);
-        self.replies.spawn(async move {
-            send(&writer, id, reply.await.unwrap_or_else(failed)).await;
-        });
-    }
-
-    fn work_for_task(&mut self, id: u64, work: TaskWork) {
-        let tasks = Arc::clone(&self.shared.tasks);
-        self.answer_later(id, async move { tasks.request(work).await });
-    }
-
-    fn open_devtools(&mut self, id: u64) {
-        let (shared, opened) = (Arc::clone(&self.shared), Arc::clone(&self.devtools));
-        self.answer_later(id, async move {
-            let connection = shared.devtools.open().await?;
-            lock(&opened).insert(id, connection);
-            Ok(HostReply::DevtoolsOpened { id })
-        });
-    }
-
-    fn receive_devtools(&mut self, id: u64, opened: u64) {
-        let outgoing = lock(&self.devtools).get(&opened).map(|one| one.outgoing());
-        let (devtools, mut closing) = (Arc::clone(&self.devtools), self.closing.clone());
-        self.answer_later(id, async move {
-            let messages = match outgoing {
-                None => Vec::new(),
-                Some(outgoing) => tokio::select! {
-                    () = closed(&mut closing) => Vec::new(),
-                    messages = outgoing.next() => messages,
-                },
-            };
-            if messages.is_empty() {
-                drop(lock(&devtools).remove(&opened));
-            }
-            Ok(HostReply::DevtoolsMessages { messages })
-        });
-    }
-
-    fn watch_screen(&mut self, id: u64, device: Option<DeviceKind>, since: Option<u64>) {
-        let (shared, mut closing) = (Arc::clone(&self.shared), self.closing.clone());
-        self.answer_later(id, async move {
-            let screens = shared.started()?.screens.clone();
-            let changes = tokio::select! {
-                () = closed(&mut closing) => return Err("the session is being closed".to_owned()),
-                changes = screens.changes(device, since) => changes,
-            };
-            let changes = changes.map_err(|e| format!("failed to {}", error_chain(&e)))?;
-            Ok(HostReply::ScreenChanged(changes.into()))
-        });
-    }
-
-    fn watch_output(&mut self, id: u64, since: Option<u64>) {
-        let (shared, mut closing) = (Arc::clone(&self.shared), self.closing.clone());
-        self.answer_later(id, async move {
-            let output = shared.started()?.output.clone();
-            let output = output.ok_or("this session has no shell")?;
-            let tail = tokio::select! {
-                () = closed(&mut closing) => return Err("the session is being closed".to_owned()),
-                tail = output.changed(since) => tail,
-            };
-            Ok(HostReply::OutputChanged(tail))
-        });
-    }
-
-    fn subscribe(&mut self, id: u64, from: Option<u64>, window: Option<u32>) {
-        let (writer, shared) = (Arc::clone(&self.writer), Arc::clone(&self.shared));
-        let (subscription, state) = Subscription::new(window);
-        self.subscriptions.insert(id, subscription);
-        self.replies.spawn(async move {
-            send_events(&writer, id, &shared.control, from, state).await;
         });
     }
 }

@@ -9,8 +9,8 @@ use telechir_policy::{Policy, Question};
 use telechir_protocol::{Action, Failure, FailureKind};
 use telechir_runtime::{
     ActionEffect, Answer, Approver, ControlLease, DevtoolsChannel, DevtoolsCommand,
-    DevtoolsCommands, DevtoolsEvents, DevtoolsGrants, DevtoolsReply, Journal, JournalRecord,
-    RecordKind, Session, SessionBuilder, SessionEvent, read,
+    DevtoolsCommands, DevtoolsEvents, DevtoolsGrants, DevtoolsReply, DevtoolsScope, Journal,
+    JournalRecord, RecordKind, Session, SessionBuilder, SessionEvent, read,
 };
 
 use crate::fakes::{
@@ -105,13 +105,14 @@ impl Driven {
     }
 
     async fn open(&mut self, actions: &[Action]) -> Result<DevtoolsChannel, Failure> {
-        self.session.open_devtools(actions.to_vec()).await.unwrap()
+        let opened = self.session.open_devtools(actions.to_vec(), &self.grants);
+        opened.await.unwrap()
     }
 
     async fn send(&mut self, command: DevtoolsCommand) -> Result<DevtoolsReply, Failure> {
         let sent = self
             .session
-            .send_devtools(command, &self.devtools, &mut self.grants);
+            .send_devtools(command, &self.devtools, &self.grants);
         sent.await.unwrap()
     }
 
@@ -138,7 +139,7 @@ fn command(method: &str, action: Action) -> DevtoolsCommand {
         method: method.to_owned(),
         params: json!({"a": 1}),
         action,
-        script: None,
+        scope: DevtoolsScope::Once,
         urls: Vec::new(),
     }
 }
@@ -151,7 +152,7 @@ fn navigate(url: &str) -> DevtoolsCommand {
 fn script(text: &str) -> DevtoolsCommand {
     let every = action(json!({"action": "javascript", "script": "every script"}));
     DevtoolsCommand {
-        script: Some(text.to_owned()),
+        scope: DevtoolsScope::Scripts(text.to_owned()),
         ..command("Runtime.evaluate", every)
     }
 }
@@ -198,14 +199,17 @@ async fn a_session_without_a_browser_refuses_programs() {
     let (builder, _) = shell(open_policy());
     let screen = FakeScreen::new(&Log::default());
     let mut session = builder.desktop(Box::new(screen)).build().unwrap();
-    let opened = session.open_devtools(Vec::new()).await.unwrap();
+    let opened = session
+        .open_devtools(Vec::new(), &DevtoolsGrants::default())
+        .await
+        .unwrap();
     let devtools = FakeDevtools {
         log: Log::default(),
         refuses: None,
     };
-    let mut grants = DevtoolsGrants::default();
+    let grants = DevtoolsGrants::default();
     let sent = session
-        .send_devtools(navigate("http://8.8.8.8/"), &devtools, &mut grants)
+        .send_devtools(navigate("http://8.8.8.8/"), &devtools, &grants)
         .await
         .unwrap();
     for failure in [opened.unwrap_err(), sent.err().unwrap()] {

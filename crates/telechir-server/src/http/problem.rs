@@ -39,7 +39,7 @@ pub(super) enum ProblemKind {
 
 impl ProblemKind {
     /// Every kind, for the OpenAPI document.
-    pub(super) const ALL: [Self; 26] = [
+    pub(super) const ALL: [Self; 27] = [
         Self::BadRequest,
         Self::Unauthorized,
         Self::Forbidden,

@@ -44,6 +44,7 @@ impl Session {
         let queue = ApprovalQueue::new(Duration::from_secs(300), unsandboxed, None);
         let shared = Shared {
             devtools: Arc::new(DevtoolsConnections::new().0),
+            tasks: Arc::new(TaskRequests::new().0),
             person: Arc::new(PersonControl::new().0),
             status: SessionStatus::new("a".to_owned(), settings),
             approver: HostApprover::new(Arc::clone(&calls), queue),
