@@ -114,7 +114,7 @@ impl ResponseStream {
         }
         let mut rounded = ParsingLosses::default();
         let response = self.decoder.finish(&mut rounded)?;
-        let (turn, mut report) = (self.dialect.codec().decode_response)(response.clone())?;
+        let (turn, mut report) = self.dialect.decode_turn(response.clone())?;
         rounded.report_missing_members(&response, &mut report);
         rounded.report_to("", &mut report);
         Ok(StreamedResponse {

@@ -333,3 +333,20 @@ fn parts_may_be_counted_from_any_number() {
         &json!([{"type": "output_text", "text": "Good day.", "annotations": []}])
     );
 }
+
+#[test]
+fn a_streamed_call_of_an_unknown_type_is_answered_like_one_that_was_not_streamed() {
+    let item =
+        json!({"type": "hologram_call", "id": "hc_1", "call_id": "call_1", "status": "completed"});
+    let response =
+        json!({"id": "resp_1", "object": "response", "status": "completed", "output": [item]});
+    let events = [
+        json!({"type": "response.output_item.added", "output_index": 0, "item": item}),
+        json!({"type": "response.output_item.done", "output_index": 0, "item": item}),
+        json!({"type": "response.completed", "response": response}),
+    ];
+    let received = receive(DIALECT, &sse(&events)).unwrap();
+    assert_eq!(received.turn.calls().len(), 1);
+    let complete = DIALECT.decode_response(response.to_string()).unwrap();
+    assert_eq!(received.turn, complete.0);
+}
