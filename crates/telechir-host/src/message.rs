@@ -278,6 +278,10 @@ pub struct TurnRequest {
     /// same contents has not ended, it joins that turn, whatever the key.
     #[serde(default)]
     pub may_be_retry: bool,
+    /// Whether the turn was certainly not sent before: in a session that continues a run, too, its calls
+    /// are none of the recording's, whatever their ids.
+    #[serde(default)]
+    pub is_new: bool,
     /// The contents of the model's response.
     pub contents: Vec<Content>,
     /// What the model read at its provider, as far as the contents do not show it.

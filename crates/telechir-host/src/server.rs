@@ -388,6 +388,7 @@ impl SessionHost {
                     }
                 }
                 Some(request) = self.task_requests.recv() => {
+                    shared.calls.note_use();
                     serve_task(hosted, request).await;
                     shared.note_use();
                     continue;
@@ -566,12 +567,14 @@ async fn execute(
     hosted
         .set_screenshots(&request.screenshots)
         .map_err(Problem::Invalid)?;
+    let may_be_retry = is_resumed && !request.is_new;
     let turn = ModelTurn::new(request.contents);
     let mut turn = turn.map_err(|e| Problem::Invalid(format!("failed to {e}")))?;
     turn.note_hosted_source(request.hosted_source);
     hosted.prepare().await.map_err(Problem::Unprepared)?;
     let session = hosted.session();
-    let answered = session.execute_identified(turn, identity, is_resumed).await;
+    let answered = session.execute_identified(turn, identity, may_be_retry);
+    let answered = answered.await;
     answered.map_err(|e| Problem::Failed(failure(&e)))
 }
 

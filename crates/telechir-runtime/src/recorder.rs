@@ -180,9 +180,12 @@ impl StepGuard {
 
 impl Drop for StepGuard {
     fn drop(&mut self) {
-        let Some(event) = self.cancelled_event.take() else {
+        let Some(mut event) = self.cancelled_event.take() else {
             return;
         };
+        if let SessionEvent::ActionFinished { ms, .. } = &mut event {
+            *ms = u64::try_from(self.elapsed().as_millis()).unwrap_or(u64::MAX);
+        }
         let body = serde_json::json!({ "cancelled": true });
         self.recorder
             .journal

@@ -148,6 +148,7 @@ impl McpSession {
             runs_on: false,
             may_be_retry: false,
             contents: answered_contents(&turn),
+            is_new: false,
             hosted_source: turn.hosted_source(),
         };
         let client = self.connect().await?;

@@ -224,6 +224,7 @@ pub(crate) async fn execute(
         // As in its recording, calls are known by their ids in a run alone.
         may_be_retry: may_be_retry && client.description().config["run"].is_string(),
         contents: answered_contents(&turn),
+        is_new: false,
         hosted_source: turn.hosted_source(),
     };
     let mut call = client.execute(request).await.map_err(host_failure)?;

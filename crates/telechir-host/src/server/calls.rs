@@ -160,7 +160,12 @@ impl CallTable {
         }
     }
 
-    /// Whether no turn was executed, and none waits.
+    /// Notes that the session is used, although no turn was executed yet.
+    pub(super) fn note_use(&self) {
+        self.lock().has_executed = true;
+    }
+
+    /// Whether no turn was executed, none waits, and nobody has used the session otherwise.
     pub(super) fn is_unused(&self) -> bool {
         let state = self.lock();
         state.calls.is_empty() && !state.has_executed

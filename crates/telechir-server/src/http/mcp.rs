@@ -219,6 +219,7 @@ impl SessionAccess for McpSession {
             runs_on: false,
             may_be_retry,
             contents: turn.without_left_calls(),
+            is_new: false,
             hosted_source: turn.hosted_source(),
         };
         let failed = |error: telechir_host::HostError| error.to_string();

@@ -273,6 +273,7 @@ async fn wait_for_devices(client: &HostClient) -> Result<(), Problem> {
         runs_on: true,
         may_be_retry: false,
         contents: Vec::new(),
+        is_new: false,
         hosted_source: None,
     };
     let not_started = |error: HostError| Problem::new(ProblemKind::NotStarted, error.to_string());

@@ -242,6 +242,7 @@ pub(super) async fn execute(
         runs_on: patience != Patience::Connected,
         may_be_retry: true,
         contents: turn.without_left_calls(),
+        is_new: false,
         hosted_source: turn.hosted_source(),
     };
     let mut call = client.execute(turn).await.map_err(failure)?;

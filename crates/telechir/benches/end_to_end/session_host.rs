@@ -81,6 +81,7 @@ impl<'a> Hosted<'a> {
             runs_on: false,
             may_be_retry: false,
             contents: vec![Content::ShellCall(ShellCall::execute((self.next)(), line))],
+            is_new: false,
             hosted_source: None,
         };
         let results = self.fixture.runtime.block_on(async {

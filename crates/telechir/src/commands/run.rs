@@ -3,6 +3,7 @@
 mod in_session;
 
 use std::io::{self, Write as _};
+use std::pin::pin;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -11,9 +12,10 @@ use telechir_agent::{
 };
 use telechir_providers::{Declaration, Dialect, RequestOptions, ToolOffer};
 use telechir_runtime::{
-    ActionEffect, DeviceKind, EventReader, JournalError, RecordedConversation, RecordedEntry,
-    SessionEvent,
+    ActionEffect, DeviceKind, JournalError, RecordedConversation, RecordedEntry, SessionEvent,
 };
+
+use tokio::time::timeout;
 
 use crate::args::{DeviceArguments, RunArguments, SafetyArguments};
 use crate::call_approver::{OneCall, SessionVisibility};
@@ -29,6 +31,9 @@ use crate::session::{self, LiveSession, Stopped};
 use crate::session_config::GivenFlags;
 use crate::session_events::SessionEvents;
 use crate::system_prompt::{Machine, ProgramNetwork, SystemTexts};
+
+/// How long the end of a stopped run may take.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(crate) async fn run(mut arguments: RunArguments) -> Result<ExitCode, CliError> {
     check_texts(&arguments)?;
@@ -78,9 +83,17 @@ pub(crate) async fn run(mut arguments: RunArguments) -> Result<ExitCode, CliErro
     let progress = Progress::start(SessionEvents::Own(open.session.subscribe()));
     let is_json = arguments.conversation.json;
     let json = is_json.then(|| JsonEvents::start(SessionEvents::Own(open.session.subscribe())));
-    let events = open.session.subscribe();
-    let outcome = session::until_stopped(work.finish(&agent, &mut open)).await;
-    canceller.cancel();
+    let events = SessionEvents::Own(open.session.subscribe());
+    let outcome = {
+        let mut work = pin!(work.finish(&agent, &mut open));
+        let outcome = session::until_stopped(&mut work).await;
+        canceller.cancel();
+        if outcome.is_err() {
+            // The agent reports the end of the task. A person who has control is not waited for.
+            let _end = timeout(CANCEL_TIMEOUT, work).await;
+        }
+        outcome
+    };
     let closed = open.close().await;
     progress.finish().await;
     drop(page);
@@ -334,7 +347,18 @@ fn note(devices: &DeviceArguments) -> String {
 }
 
 /// The message about a signal; names the action that it ended.
-async fn interrupted(number: u8, mut events: EventReader) -> CliError {
+async fn interrupted(number: u8, events: SessionEvents) -> CliError {
+    match last_cancelled(events).await {
+        Some(action) => CliError::stopped(
+            number,
+            format!("stopped by a signal after {action}; keys were released and processes ended"),
+        ),
+        None => CliError::signal(number),
+    }
+}
+
+/// The last action that was cancelled, with its duration; the session, or the task in it, has ended.
+async fn last_cancelled(mut events: SessionEvents) -> Option<String> {
     let mut last = None;
     while let Some(event) = events.next().await {
         if matches!(*event, SessionEvent::SessionClosed { .. }) {
@@ -348,17 +372,13 @@ async fn interrupted(number: u8, mut events: EventReader) -> CliError {
         } = &*event
         {
             last = Some(format!(
-                "stopped by a signal after {}.{} s of `{summary}`; keys were released and processes \
-                 ended",
+                "{}.{} s of `{summary}`",
                 ms / 1000,
                 ms % 1000 / 100
             ));
         }
     }
-    match last {
-        Some(message) => CliError::stopped(number, message),
-        None => CliError::signal(number),
-    }
+    last
 }
 
 /// Success only if the model reports that the task is done.

@@ -135,6 +135,40 @@ fn ctrl_c_ends_a_run_whose_events_nobody_reads() {
 }
 
 #[test]
+fn ctrl_c_names_the_command_with_its_duration_and_the_task_has_an_end() {
+    require(Component::Sandbox);
+    let telechir = Telechir::new();
+    let model = Model::start(|_| bash("t1", "sleep 1.2; echo > mark; sleep 1000"));
+    let workspace = telechir.folder().join("place");
+    fs::create_dir(&workspace).expect("a workspace");
+    let workspace_flag = workspace.to_string_lossy();
+    let model_flags = ["--provider", "anthropic", "--model", "claude-opus-5-5"];
+    let mut flags = vec!["Wait.", "--json", "--workspace", &workspace_flag];
+    flags.extend(model_flags);
+    let child = command(&telechir, &model, &flags)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    assert_eventually_blocking!(workspace.join("mark").exists(), "the command goes on");
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("a signal");
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(130));
+    let events = lines(&String::from_utf8_lossy(&output.stdout));
+    let named = |name: &str| events.iter().find(|line| line["event"] == name);
+    let action = named("action_finished").expect("the end of the action");
+    assert!(action["ms"].as_u64() > Some(1000), "{action}");
+    let task = named("task_ended").expect("the end of the task");
+    assert_eq!(task["reason"], "cancelled");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let seconds = action["ms"].as_u64().unwrap_or_default() / 1000;
+    let stopped = format!("stopped by a signal after {seconds}.");
+    assert!(stderr.contains(&stopped), "{stderr}");
+    telechir.assert_nothing_left();
+}
+
+#[test]
 fn at_the_step_limit_the_model_gets_no_further_request() {
     require(Component::Sandbox);
     let telechir = Telechir::new();

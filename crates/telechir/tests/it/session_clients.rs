@@ -49,6 +49,7 @@ pub(crate) fn turn(key: &str, content: Content) -> TurnRequest {
         runs_on: false,
         may_be_retry: false,
         contents: vec![content],
+        is_new: false,
         hosted_source: None,
     }
 }

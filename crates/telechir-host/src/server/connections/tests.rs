@@ -103,6 +103,7 @@ impl TestClient {
             runs_on: false,
             may_be_retry: false,
             contents: contents.collect(),
+            is_new: false,
             hosted_source: None,
         };
         self.send(id, HostRequest::Execute(request)).await;

@@ -3,7 +3,7 @@
 use std::future::{Future, pending};
 use std::pin::pin;
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use telechir_agent::{AgentError, AgentSession, Canceller};
@@ -19,7 +19,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::{interval, sleep};
 
-use super::{ModelChoice, conclude, declare, request_options};
+use super::{ModelChoice, conclude, declare, last_cancelled, request_options};
 use crate::args::RunArguments;
 use crate::error::CliError;
 use crate::json_events::JsonEvents;
@@ -82,6 +82,7 @@ pub(super) async fn run(
         true => Some(JsonEvents::start(events(&client, &offer).await?)),
         false => None,
     };
+    let heard = events(&client, &offer).await?;
     let _until_ended = match arguments.conversation.view {
         true => Some(serve_beside_command(&name.to_string()).await?),
         false => None,
@@ -114,17 +115,17 @@ pub(super) async fn run(
             }
         }
     };
-    let has_acted = session.end().await;
+    session.end().await;
     progress.finish().await;
     if let Some(Stopped(number)) = stopped {
         if let Some(json) = json {
             json.finish_soon().await;
         }
-        let call = match has_acted {
-            true => "the running call was cancelled",
-            false => "no call was running",
+        let action = match last_cancelled(heard).await {
+            Some(action) => format!("the task was stopped after {action}"),
+            None => "the task was stopped".to_owned(),
         };
-        let message = format!("the task was stopped, {call}; session {name} continues");
+        let message = format!("{action}; session {name} continues");
         return Err(CliError::stopped(number, message));
     }
     if let Some(json) = json
@@ -161,6 +162,8 @@ struct TaskInSession {
     next_turn: Option<TurnKey>,
     /// The turn under way; left here when its future is dropped.
     running: Option<RunningCall>,
+    /// The end of the task, which is reported when nothing runs any more.
+    ended: Mutex<Option<SessionEvent>>,
 }
 
 impl TaskInSession {
@@ -176,19 +179,22 @@ impl TaskInSession {
             reporting,
             next_turn: None,
             running: None,
+            ended: Mutex::default(),
         }
     }
 
-    /// Cancels what runs, and waits until all events have arrived. Returns whether a turn was cancelled
-    /// that had started.
-    async fn end(mut self) -> bool {
-        let has_acted = match self.running.take() {
-            Some(call) => call.cancel().await,
-            None => false,
-        };
+    /// Cancels what runs, then reports the end of the task, and waits until all events have arrived.
+    async fn end(mut self) {
+        if let Some(call) = self.running.take() {
+            let _may_have_acted = call.cancel().await;
+        }
+        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(event) = ended.clone() {
+            report(&self.reports, event);
+        }
+        drop(ended);
         drop(self.reports);
         let _ended = self.reporting.await.is_ok();
-        has_acted
     }
 
     /// Waits until the session host has all events so far.
@@ -280,6 +286,7 @@ impl AgentSession for TaskInSession {
             queue_ms: u64::try_from(QUEUE_TIMEOUT.as_millis()).unwrap_or(u64::MAX),
             runs_on: false,
             may_be_retry: false,
+            is_new: true,
             hosted_source: turn.hosted_source(),
             contents: answered_contents(&turn),
         };
@@ -310,7 +317,11 @@ impl AgentSession for TaskInSession {
     }
 
     fn emit(&self, event: SessionEvent) {
-        report(&self.reports, event);
+        if matches!(event, SessionEvent::TaskEnded { .. }) {
+            *self.ended.lock().unwrap_or_else(PoisonError::into_inner) = Some(event);
+        } else {
+            report(&self.reports, event);
+        }
     }
 
     fn emitter(&self) -> impl Fn(SessionEvent) + Send + Sync + use<> {

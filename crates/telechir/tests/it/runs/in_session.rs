@@ -109,6 +109,40 @@ fn a_later_task_finds_the_shell_as_it_was() {
 }
 
 #[test]
+fn a_session_stays_also_if_its_first_task_executed_nothing() {
+    require(Component::Sandbox);
+    let session = NamedSession::new("words");
+    let talks = Model::start(|_| message("Nothing to do."));
+    succeeds(&session.start(&talks, "Talk.", &[]), "Nothing to do.\n");
+    succeeds(
+        &session.later(&one_command(), "List it.", &[]),
+        "There are seven owls.\n",
+    );
+    session.close();
+}
+
+#[test]
+fn a_call_of_a_later_task_with_the_id_of_an_earlier_one_is_executed() {
+    require(Component::Sandbox);
+    let session = NamedSession::new("ids");
+    let record = session.recording().to_string_lossy().into_owned();
+    let counts = || {
+        Model::start(|request| match responses(request) {
+            0 => bash("call_0", "echo x >> seen; wc -l < seen"),
+            _ => message(&request["messages"][2]["content"].to_string()),
+        })
+    };
+    let flags = ["--record", &record, "--run", "r1"];
+    let first = session.start(&counts(), "Count.", &flags);
+    let second = session.later(&counts(), "Count.", &[]);
+    for (ran, count) in [(first, "1"), (second, "2")] {
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert!(ran.stdout.contains(&format!("\"{count}")), "{}", ran.stdout);
+    }
+    session.close();
+}
+
+#[test]
 fn other_flags_than_those_of_the_session_are_refused_and_a_missing_session_is_named() {
     require(Component::Sandbox);
     let session = NamedSession::new("flags");
@@ -194,7 +228,7 @@ fn ctrl_c_cancels_the_running_call_and_leaves_the_session() {
         "There are seven owls.\n",
     );
     let waits = Model::start(|_| bash("t1", "echo > mark; sleep 1000"));
-    let mut command = session.command(&waits, "Wait.", &[]);
+    let mut command = session.command(&waits, "Wait.", &["--json"]);
     let child = command
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -206,11 +240,18 @@ fn ctrl_c_cancels_the_running_call_and_leaves_the_session() {
     let output = child.wait_with_output().expect("it ends");
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(130), "{stderr}");
-    let stopped = format!(
-        "the running call was cancelled; session {} continues",
-        session.name
-    );
-    assert!(stderr.contains(&stopped), "{stderr}");
+    let continues = format!("session {} continues", session.name);
+    for fragment in ["the task was stopped after", "sleep 1000`", &continues] {
+        assert!(stderr.contains(fragment), "{fragment} in {stderr}");
+    }
+    // The action ends before the task.
+    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+    let events = lines(&stdout);
+    let at = |name: &str| events.iter().position(|line| line["event"] == name);
+    let (action, task) = (at("action_finished"), at("task_ended"));
+    assert!(action.is_some() && action < task, "{stdout}");
+    assert_eq!(task, Some(events.len() - 1), "{stdout}");
+    assert_eq!(events[events.len() - 1]["reason"], "cancelled");
     assert!(stderr.contains("the task ended"), "{stderr}");
     let after = Model::start(|request| match responses(request) {
         0 => bash("t1", "pgrep -x sleep || echo nothing runs"),
