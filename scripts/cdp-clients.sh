@@ -33,7 +33,15 @@ telechir=$target/debug/telechir
 "$telechir" serve --browser --headless --cdp-gateway --policy "$folder/policy.toml" \
     --listen 127.0.0.1:0 2>"$folder/serve.log" >/dev/null &
 running+=($!)
-/usr/lib/chromium/chromium --headless --no-sandbox --remote-debugging-port=0 \
+# Chromium's own sandbox needs a user that is not root.
+unprivileged=()
+mkdir "$folder/profile"
+if [ "$(id -u)" = 0 ]; then
+    unprivileged=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+    chmod 755 "$folder" && chown 65534:65534 "$folder/profile"
+fi
+HOME=$folder/profile "${unprivileged[@]}" /usr/lib/chromium/chromium --headless --remote-debugging-port=0 \
+    --disable-background-networking --disable-component-update --no-first-run \
     --user-data-dir="$folder/profile" about:blank >/dev/null 2>"$folder/chromium.log" &
 running+=($!)
 
