@@ -82,7 +82,7 @@ pub(super) async fn run(
         true => Some(JsonEvents::start(events(&client, &offer).await?)),
         false => None,
     };
-    let heard = events(&client, &offer).await?;
+    let cancelled_events = events(&client, &offer).await?;
     let _until_ended = match arguments.conversation.view {
         true => Some(serve_beside_command(&name.to_string()).await?),
         false => None,
@@ -121,7 +121,7 @@ pub(super) async fn run(
         if let Some(json) = json {
             json.finish_soon().await;
         }
-        let action = match last_cancelled(heard).await {
+        let action = match last_cancelled(cancelled_events).await {
             Some(action) => format!("the task was stopped after {action}"),
             None => "the task was stopped".to_owned(),
         };
