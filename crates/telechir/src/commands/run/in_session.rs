@@ -188,11 +188,10 @@ impl TaskInSession {
         if let Some(call) = self.running.take() {
             let _may_have_acted = call.cancel().await;
         }
-        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(event) = ended.clone() {
+        let ended = self.ended.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(event) = ended.take() {
             report(&self.reports, event);
         }
-        drop(ended);
         drop(self.reports);
         let _ended = self.reporting.await.is_ok();
     }
