@@ -137,6 +137,18 @@ pub struct RunReport {
     pub usage: UsageContent,
 }
 
+impl RunReport {
+    /// A run that was cancelled before anything is known of it.
+    pub fn cancelled() -> Self {
+        Self {
+            reason: EndReason::Cancelled,
+            text: String::new(),
+            steps: 0,
+            usage: UsageContent::default(),
+        }
+    }
+}
+
 /// What the model is told when a run is resumed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResumeMessage {
@@ -221,12 +233,8 @@ impl Agent {
         options: RequestOptions,
         session: &mut impl AgentSession,
     ) -> Result<RunReport, AgentError> {
-        let task = options.task.clone();
         let mut run = self.started(options, session)?;
-        let provider = self.provider.clone();
-        run.record_start(provider, self.started_with.clone(), session)
-            .await?;
-        run.announce(&task, false, session);
+        run.start = Some((self.provider.clone(), self.started_with.clone()));
         self.work(&mut run, session).await
     }
 

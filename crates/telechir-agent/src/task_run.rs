@@ -21,6 +21,8 @@ pub(crate) struct TaskRun<'a> {
     /// What the model read at its provider since its last turn with calls: the next one is judged
     /// with it.
     pub(crate) hosted_source: Option<String>,
+    /// Provider and session of a run whose start is not recorded yet.
+    pub(crate) start: Option<(String, Option<Value>)>,
     /// A turn of an earlier process that is not answered yet.
     pub(crate) open: Option<OpenTurn>,
     /// What the model gets before it is asked again.
@@ -55,21 +57,17 @@ impl<'a> TaskRun<'a> {
             redactor,
             responses: 0,
             hosted_source: None,
+            start: None,
             open: None,
             message: None,
             only_observes: false,
             planned: Vec::new(),
-            finished: RunReport {
-                reason: EndReason::Cancelled,
-                text: String::new(),
-                steps: 0,
-                usage: UsageContent::default(),
-            },
+            finished: RunReport::cancelled(),
         }
     }
 
     /// Records what every request repeats, and the task.
-    pub(crate) async fn record_start(
+    async fn record_start(
         &self,
         provider: String,
         started_with: Option<Value>,
@@ -117,6 +115,10 @@ impl<'a> TaskRun<'a> {
         &mut self,
         session: &mut impl AgentSession,
     ) -> Result<RunReport, AgentError> {
+        if let Some((provider, started_with)) = self.start.take() {
+            self.record_start(provider, started_with, session).await?;
+            self.announce(&self.options.task, false, session);
+        }
         if let Some(open) = self.open.take()
             && let Some(end) = self.step(open, session).await?
         {

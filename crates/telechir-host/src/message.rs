@@ -26,7 +26,7 @@ use crate::approvals::{
 use crate::tokens::BearerToken;
 
 /// Version of the messages. Increases when one changes its meaning; other versions are refused.
-pub const PROTOCOL: u32 = 2;
+pub const PROTOCOL: u32 = 3;
 
 /// Maximum length of a key in bytes.
 const MAX_KEY_BYTES: usize = 128;
@@ -172,7 +172,8 @@ pub(crate) enum HostRequest {
     SendDevtools { id: u64, text: String },
     /// Wait for messages for the program; none once its connection has ended.
     ReceiveDevtools { id: u64 },
-    /// What a model that works on a task can use here.
+    /// Begin a task: what its model can use here. One client at a time works on a task, until it reports
+    /// the end or disconnects.
     OfferDevices { screenshots: ScreenshotsFor },
     /// The texts that calls of these contents type where the shell hides its input.
     FindHiddenInput { contents: Vec<Content> },

@@ -60,7 +60,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
         frames.collect::<Vec<_>>().concat()
     };
     vec![
-        frame(&[r#"{"protocol":2,"version":"0.1.0"}"#]),
+        frame(&[r#"{"protocol":3,"version":"0.1.0"}"#]),
         frame(&[r#"{"refused":{"message":"no","protocol":3,"version":"1"}}"#]),
         frame(&[
             r#"{"id":1,"request":"describe"}"#,

@@ -38,7 +38,7 @@ pub use person_turns::PersonTurns;
 pub use status::HostSettings;
 use status::SessionStatus;
 pub use tasks::HostedTools;
-use tasks::{TaskRequest, TaskRequests, serve_task};
+use tasks::{TaskRequest, TaskRequests, refuse_all, serve_task};
 
 use crate::approvals::{ApprovalQueue, UnsandboxedDevices};
 use crate::launch::StartReport;
@@ -268,6 +268,7 @@ impl SessionHost {
             "session {}: it was closed; nothing was executed",
             shared.status.name
         ));
+        refuse_all(&mut self.task_requests, "the session is being closed");
         let closed = match session {
             Some(session) => session.close().await,
             None => Ok(()),
@@ -300,11 +301,21 @@ impl SessionHost {
             Ok(Err(message)) => {
                 tracing::warn!(message, "the session did not start");
                 // Report the failure to the client that started us, which may still be connecting.
-                let first = self.shared.calls.next();
-                if timeout(FIRST_CLIENT_TIMEOUT, first).await.is_ok() {
-                    let end = CallEnd::Failed(HostError::new(message.as_str()));
-                    self.shared.calls.finish(end, false);
+                let first = async {
+                    tokio::select! {
+                        _call = self.shared.calls.next() => None,
+                        request = self.task_requests.recv() => request,
+                    }
+                };
+                match timeout(FIRST_CLIENT_TIMEOUT, first).await {
+                    Ok(None) => {
+                        let end = CallEnd::Failed(HostError::new(message.as_str()));
+                        self.shared.calls.finish(end, false);
+                    }
+                    Ok(Some(request)) => request.refuse(&message),
+                    Err(_too_late) => {}
                 }
+                refuse_all(&mut self.task_requests, &message);
                 self.shared.calls.close(&message);
                 (None, SessionEnd::Unstarted)
             }
@@ -315,6 +326,7 @@ impl SessionHost {
                     Ok(control) => self.serve_turns(&mut session, &control).await,
                     Err(message) => {
                         self.shared.calls.close(&message);
+                        refuse_all(&mut self.task_requests, &message);
                         SessionEnd::Unstarted
                     }
                 };

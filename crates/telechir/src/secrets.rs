@@ -36,6 +36,13 @@ impl Secrets {
         values.map(Self)
     }
 
+    /// Reads the variables that are set.
+    pub(crate) fn that_are_set(named: Vec<(&'static str, String)>) -> Self {
+        let read = |(_, name): (&'static str, String)| Some((env::variable(&name)?, name));
+        let values = named.into_iter().filter_map(read);
+        Self(values.map(|(value, name)| (name, value)).collect())
+    }
+
     /// Adds settings that are no secrets, where they are set: a session host gets no others of ours.
     fn with_settings(mut self, names: &[&str]) -> Self {
         let set = names

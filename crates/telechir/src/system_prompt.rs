@@ -32,6 +32,14 @@ pub(crate) struct ProgramNetwork {
 }
 
 impl ProgramNetwork {
+    /// Only the policy of the session knows.
+    pub(crate) fn unknown() -> Self {
+        Self {
+            desktop: true,
+            shell: true,
+        }
+    }
+
     pub(crate) fn of(policy: &Policy) -> Self {
         let is_open = |client| policy.gate(client).is_open();
         Self {

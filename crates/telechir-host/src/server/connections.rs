@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustix::net::sockopt::set_socket_passcred;
 use telechir_policy::Digest;
-use telechir_runtime::RecordedTurn;
+use telechir_runtime::{RecordedTurn, SessionEvent};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
@@ -22,7 +22,7 @@ use super::ended_turns::EndedTurn;
 use super::events::Subscription;
 use super::person::PersonControl;
 use super::status::SessionStatus;
-use super::tasks::{TaskRequests, TaskWork, report_task};
+use super::tasks::{TaskLease, TaskRequests, TaskWork, is_end, report_task};
 use crate::approvals::{FoundApproval, PeerProcess, operator_of};
 use crate::frames::{MAX_CALL_BYTES, MAX_CONTROL_BYTES, MessageReader, MessageWriter};
 use crate::message::{Greeting, Hello, HostReply, HostRequest, PROTOCOL, Reply, Request};
@@ -154,6 +154,7 @@ async fn serve_client(stream: UnixStream, shared: Arc<Shared>, closing: watch::R
         turns: VecDeque::new(),
         following: HashMap::new(),
         devtools: ClientDevtools::default(),
+        task: None,
         closing,
     };
     if let Ok(Some(())) = timeout(HELLO_TIMEOUT, client.greet()).await {
@@ -179,6 +180,8 @@ struct Client {
     following: HashMap<u64, oneshot::Sender<()>>,
     /// Its connections of programs to the browser.
     devtools: ClientDevtools,
+    /// Present while it works on a task in the session.
+    task: Option<TaskLease>,
     /// True once the session is closed.
     closing: watch::Receiver<bool>,
 }
@@ -350,20 +353,19 @@ impl Client {
             HostRequest::ReceiveDevtools { id: opened } => {
                 return self.receive_devtools(id, opened);
             }
-            HostRequest::OfferDevices { screenshots } => {
-                return self.work_for_task(id, TaskWork::Offer(screenshots));
-            }
-            HostRequest::FindHiddenInput { contents } => {
-                return self.work_for_task(id, TaskWork::FindHiddenInput(contents));
-            }
-            HostRequest::RecordConversation { entry } => {
-                return self.work_for_task(id, TaskWork::Record(entry));
-            }
-            HostRequest::ReportTask { event } => done(
-                self.shared
-                    .started()
-                    .and_then(|control| report_task(&control, *event)),
-            ),
+            HostRequest::OfferDevices { screenshots } => match self.begin_task() {
+                Ok(()) => return self.work_for_task(id, TaskWork::Offer(screenshots)),
+                Err(message) => failed(message),
+            },
+            HostRequest::FindHiddenInput { contents } => match self.check_task() {
+                Ok(()) => return self.work_for_task(id, TaskWork::FindHiddenInput(contents)),
+                Err(message) => failed(message),
+            },
+            HostRequest::RecordConversation { entry } => match self.check_task() {
+                Ok(()) => return self.work_for_task(id, TaskWork::Record(entry)),
+                Err(message) => failed(message),
+            },
+            HostRequest::ReportTask { event } => done(self.report_task(*event)),
             HostRequest::ReloadPolicy => match self.shared.reload() {
                 Ok(policy) => HostReply::Reloaded { policy },
                 Err(message) => failed(message),
@@ -396,6 +398,38 @@ impl Client {
                     .to_owned(),
             ),
         }
+    }
+
+    /// Begins a task of this client.
+    fn begin_task(&mut self) -> Result<(), String> {
+        self.sender()?;
+        let lease = self.shared.tasks.lease();
+        self.task = Some(lease.ok_or_else(|| {
+            format!(
+                "session {} works on a task of another client; wait until that has ended",
+                self.shared.status.name
+            )
+        })?);
+        Ok(())
+    }
+
+    /// Whether this client works on a task.
+    fn check_task(&self) -> Result<(), String> {
+        self.sender()?;
+        let is_working = self.task.is_some();
+        is_working
+            .then_some(())
+            .ok_or_else(|| "this client works on no task in the session".to_owned())
+    }
+
+    fn report_task(&mut self, event: SessionEvent) -> Result<(), String> {
+        self.check_task()?;
+        let has_ended = is_end(&event);
+        report_task(&*self.shared.started()?, event)?;
+        if has_ended {
+            self.task = None;
+        }
+        Ok(())
     }
 
     /// The operator with this token, if the process that sent it may act for a person.

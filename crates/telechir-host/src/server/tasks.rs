@@ -2,6 +2,8 @@
 //! finds hidden input, and records the conversation. Between turns, because the session is needed.
 
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use telechir_protocol::{Content, ModelTurn, Size, Tool};
 use telechir_runtime::{ConversationEntry, DeviceKind, SessionEvent};
@@ -30,24 +32,66 @@ pub(super) struct TaskRequest {
     done: oneshot::Sender<Result<HostReply, String>>,
 }
 
-/// The requests of all clients.
+impl TaskRequest {
+    /// Answers that the session does not serve it, and why.
+    pub(super) fn refuse(self, why: &str) {
+        let _they_left = self.done.send(Err(why.to_owned()));
+    }
+}
+
+/// The requests of all clients, and which of them works on a task: one at a time, because events and
+/// conversations have no other owner.
 #[derive(Debug)]
-pub(super) struct TaskRequests(mpsc::Sender<TaskRequest>);
+pub(super) struct TaskRequests {
+    requests: mpsc::Sender<TaskRequest>,
+    is_working: AtomicBool,
+}
+
+/// The right to work on a task in the session, until it is dropped.
+#[derive(Debug)]
+pub(super) struct TaskLease(Arc<TaskRequests>);
+
+impl Drop for TaskLease {
+    fn drop(&mut self) {
+        self.0.is_working.store(false, Ordering::Release);
+    }
+}
 
 impl TaskRequests {
     /// No requests; they arrive at the receiver.
     pub(super) fn new() -> (Self, mpsc::Receiver<TaskRequest>) {
         let (requests, receiver) = mpsc::channel(MAX_REQUESTS);
-        (Self(requests), receiver)
+        let is_working = AtomicBool::new(false);
+        (
+            Self {
+                requests,
+                is_working,
+            },
+            receiver,
+        )
+    }
+
+    /// The right to work on a task; none while another client does.
+    pub(super) fn lease(self: &Arc<Self>) -> Option<TaskLease> {
+        let was_working = self.is_working.swap(true, Ordering::AcqRel);
+        (!was_working).then(|| TaskLease(Arc::clone(self)))
     }
 
     /// Waits until no turn runs and returns the reply.
     pub(super) async fn request(&self, work: TaskWork) -> Result<HostReply, String> {
         let closing = || "the session is being closed".to_owned();
         let (done, is_done) = oneshot::channel();
-        let sent = self.0.send(TaskRequest { work, done }).await;
+        let sent = self.requests.send(TaskRequest { work, done }).await;
         sent.map_err(|_| closing())?;
         is_done.await.map_err(|_| closing())?
+    }
+}
+
+/// Refuses the requests that wait, and all that come.
+pub(super) fn refuse_all(requests: &mut mpsc::Receiver<TaskRequest>, why: &str) {
+    requests.close();
+    while let Ok(request) = requests.try_recv() {
+        request.refuse(why);
     }
 }
 
@@ -111,7 +155,13 @@ pub(super) fn report_task(control: &SessionControl, event: SessionEvent) -> Resu
     Ok(())
 }
 
-/// Whether a client may report this event: those about its own task, none about what was done here.
+/// Whether it is the end of a task.
+pub(super) fn is_end(event: &SessionEvent) -> bool {
+    matches!(event, SessionEvent::TaskEnded { .. })
+}
+
+/// Whether a client may report this event: those of the loop of its model, none about what was done
+/// here.
 fn is_about_task(event: &SessionEvent) -> bool {
     matches!(
         event,

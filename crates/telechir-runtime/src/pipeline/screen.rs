@@ -453,9 +453,11 @@ async fn close(
             }
         }
         Err(error) => {
-            session
-                .trust
-                .note_untrusted("a page whose address is not known");
+            if screen.kind() == DeviceKind::Browser {
+                session
+                    .trust
+                    .note_untrusted("a page whose address is not known");
+            }
             let message = format!(
                 "Failed to {error}, so the result does not include the page of the {}.",
                 screen.kind().name()

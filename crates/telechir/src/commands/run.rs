@@ -221,7 +221,11 @@ impl ModelChoice {
         settings.provider = self.service.name.to_owned();
         settings.session = GivenFlags::for_recording(&arguments.devices, &arguments.safety)?;
         let names = arguments.devices.page.secret_names();
-        settings.secrets = Secrets::from_environment(names)?.values();
+        settings.secrets = match &arguments.session {
+            None => Secrets::from_environment(names)?.values(),
+            // The session has them already, perhaps from another environment.
+            Some(_) => Secrets::that_are_set(names).values(),
+        };
         Agent::new(settings).map_err(|error| {
             let from = self.access.from;
             CliError::usage(format!("{from}: failed to {}", chain(&error)))

@@ -99,8 +99,12 @@ fn a_subscriber_that_never_reads_does_not_delay_the_session() {
     let sessions = SessionFixture::new();
     sessions.start_shell("a", &[]);
     let mut silent = UnixStream::connect(sessions.file("run/telechir/a")).expect("a connection");
+    let hello = format!(
+        r#"{{"protocol":{},"version":"0"}}"#,
+        telechir_host::PROTOCOL
+    );
     let messages = [
-        r#"{"protocol":2,"version":"0"}"#,
+        hello.as_str(),
         r#"{"id":1,"request":{"subscribe":{"from":1}}}"#,
         r#"{"id":2,"request":{"subscribe":{"from":1}}}"#,
         r#"{"id":3,"request":"describe"}"#,

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use telechir_agent::{AgentError, AgentSession, Canceller};
+use telechir_agent::{AgentError, AgentSession, Canceller, RunReport};
 use telechir_host::{
     DeviceOffer, HostClient, HostError, HostErrorKind, RunningCall, ScreenshotsFor, SessionName,
     TurnKey, TurnRequest,
@@ -17,9 +17,9 @@ use telechir_providers::ToolOffer;
 use telechir_runtime::{ConversationEntry, SessionEvent};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
-use tokio::time::{interval, sleep};
+use tokio::time::{interval, sleep, timeout};
 
-use super::{ModelChoice, conclude, declare, last_cancelled, request_options};
+use super::{CANCEL_TIMEOUT, ModelChoice, conclude, declare, last_cancelled, request_options};
 use crate::args::RunArguments;
 use crate::error::CliError;
 use crate::json_events::JsonEvents;
@@ -65,7 +65,11 @@ pub(super) async fn run(
     // What the session has decides from here on, whatever flags this call gave.
     let config = SessionConfig::read(&client.description().config)?;
     (arguments.devices, arguments.safety) = (config.devices, config.safety);
-    let policy = crate::policy::load(&arguments.safety)?;
+    let policy = client.description().policy;
+    // The file may have changed since; then nothing is known of the session's own.
+    let policy = crate::policy::load(&arguments.safety)
+        .ok()
+        .filter(|read| read.digest() == policy);
     let (canceller, signal) = Canceller::new();
     let agent = model.agent(&arguments)?.cancelled_by(signal);
     let screenshots = ScreenshotsFor::Model {
@@ -97,7 +101,9 @@ pub(super) async fn run(
         desktop: offer.desktop,
         browser: offer.browser,
         workspace: offer.workspace,
-        network: ProgramNetwork::of(&policy),
+        network: policy
+            .as_ref()
+            .map_or_else(ProgramNetwork::unknown, ProgramNetwork::of),
         tools: serde_json::to_string(&declaration.tools)?,
     };
     let mut options = request_options(&arguments, &model, declaration);
@@ -111,27 +117,33 @@ pub(super) async fn run(
             ended = &mut work => (ended, None),
             stopped = until_stopped(pending::<()>()) => {
                 canceller.cancel();
-                (work.await, stopped.err())
+                let ended = timeout(CANCEL_TIMEOUT, work).await;
+                (ended.unwrap_or_else(|_| Ok(RunReport::cancelled())), stopped.err())
             }
         }
     };
-    session.end().await;
+    let is_end_known = session.end().await;
     progress.finish().await;
     if let Some(Stopped(number)) = stopped {
         if let Some(json) = json {
             json.finish_soon().await;
         }
-        let action = match last_cancelled(cancelled_events).await {
+        let action = timeout(CANCEL_TIMEOUT, last_cancelled(cancelled_events));
+        let action = match action.await.ok().flatten() {
             Some(action) => format!("the task was stopped after {action}"),
             None => "the task was stopped".to_owned(),
         };
         let message = format!("{action}; session {name} continues");
         return Err(CliError::stopped(number, message));
     }
-    if let Some(json) = json
-        && let Err(Stopped(number)) = json.finish().await
-    {
-        return Err(CliError::signal(number));
+    match json {
+        Some(json) if is_end_known => {
+            let printed = json.finish().await;
+            printed.map_err(|Stopped(number)| CliError::signal(number))?;
+        }
+        // No event ends the lines.
+        Some(json) => json.finish_soon().await,
+        None => {}
     }
     let finished = ended.map_err(|error| model.explain(&error))?;
     conclude(&finished, is_json)
@@ -157,7 +169,8 @@ struct TaskInSession {
     screenshots: ScreenshotsFor,
     approval_wait: Duration,
     reports: mpsc::Sender<TaskReport>,
-    reporting: JoinHandle<()>,
+    /// Whether the last event arrived.
+    reporting: JoinHandle<bool>,
     /// Key of the turn that executes the response that was recorded last.
     next_turn: Option<TurnKey>,
     /// The turn under way; left here when its future is dropped.
@@ -184,16 +197,18 @@ impl TaskInSession {
     }
 
     /// Cancels what runs, then reports the end of the task, and waits until all events have arrived.
-    async fn end(mut self) {
+    /// Returns whether the session host has the end.
+    async fn end(mut self) -> bool {
         if let Some(call) = self.running.take() {
             let _may_have_acted = call.cancel().await;
         }
         let ended = self.ended.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let has_ended = ended.is_some();
         if let Some(event) = ended.take() {
             report(&self.reports, event);
         }
         drop(self.reports);
-        let _ended = self.reporting.await.is_ok();
+        self.reporting.await.unwrap_or(false) && has_ended
     }
 
     /// Waits until the session host has all events so far.
@@ -220,12 +235,15 @@ impl TaskInSession {
     }
 }
 
-/// Reports events one after the other.
-async fn report_all(client: Arc<HostClient>, mut queue: mpsc::Receiver<TaskReport>) {
+/// Reports events one after the other. Returns whether the last one arrived.
+async fn report_all(client: Arc<HostClient>, mut queue: mpsc::Receiver<TaskReport>) -> bool {
+    let mut has_arrived = false;
     while let Some(report) = queue.recv().await {
         match report {
             TaskReport::Event(event) => {
-                if let Err(error) = client.report_task(*event).await {
+                let reported = client.report_task(*event).await;
+                has_arrived = reported.is_ok();
+                if let Err(error) = reported {
                     tracing::warn!(%error, "the session does not show an event of the task");
                 }
             }
@@ -234,6 +252,7 @@ async fn report_all(client: Arc<HostClient>, mut queue: mpsc::Receiver<TaskRepor
             }
         }
     }
+    has_arrived
 }
 
 fn report(reports: &mpsc::Sender<TaskReport>, event: SessionEvent) {
@@ -266,6 +285,8 @@ impl AgentSession for TaskInSession {
         if turn.calls().is_empty() {
             return Ok(Vec::new());
         }
+        // Not while a person may bring up a prompt.
+        self.until_given_back().await?;
         let contents = answered_contents(turn);
         self.client.hidden_input(contents).await.map_err(failed)
     }

@@ -143,6 +143,50 @@ fn a_call_of_a_later_task_with_the_id_of_an_earlier_one_is_executed() {
 }
 
 #[test]
+fn a_session_that_cannot_start_reports_why() {
+    let session = NamedSession::new("unstarted");
+    let ran = session.later(&one_command(), "List it.", &["--desktop=:7777"]);
+    ran.fails(1, &[":7777"]);
+    session.telechir.assert_nothing_left();
+}
+
+#[test]
+fn a_session_works_on_one_task_at_a_time() {
+    require(Component::Sandbox);
+    let session = NamedSession::new("busy");
+    let workspace = session.telechir.folder().join("place");
+    fs::create_dir(&workspace).expect("a workspace");
+    let path = workspace.to_string_lossy().into_owned();
+    let policy = session.telechir.permissive_policy();
+    let waits = Model::start(|request| match responses(request) {
+        0 => bash(
+            "t1",
+            "touch mark; until test -e go; do sleep 0.05; done; echo went",
+        ),
+        _ => message("It went."),
+    });
+    let flags = ["--shell", "--policy", &policy, "--workspace", &path];
+    let first = session
+        .command(&waits, "Wait.", &flags)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    assert_eventually_blocking!(workspace.join("mark").exists(), "the command starts");
+    let second = session.later(&one_command(), "List it.", &[]);
+    second.fails(1, &["works on a task of another client"]);
+    fs::write(workspace.join("go"), "").expect("a file");
+    let output = first.wait_with_output().expect("it ends");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.stdout, b"It went.\n", "{stderr}");
+    succeeds(
+        &session.later(&one_command(), "List it.", &[]),
+        "There are seven owls.\n",
+    );
+    session.close();
+}
+
+#[test]
 fn other_flags_than_those_of_the_session_are_refused_and_a_missing_session_is_named() {
     require(Component::Sandbox);
     let session = NamedSession::new("flags");
