@@ -113,12 +113,27 @@ struct Timeline {
     step: u64,
     limit: u64,
     ended: bool,
+    /// Whether a line was shown about the call that arrived last.
+    is_call_shown: bool,
     /// Width of the terminal; none for a file, a pipe or an unknown width.
     columns: Option<usize>,
 }
 
 impl Timeline {
     fn lines(&mut self, event: &SessionEvent) -> Vec<String> {
+        let lines = self.lines_of(event);
+        let is_about_call = matches!(
+            event,
+            SessionEvent::CallJudged { .. } | SessionEvent::ActionFinished { .. }
+        );
+        self.is_call_shown |= is_about_call && !lines.is_empty();
+        if matches!(event, SessionEvent::CallReceived { .. }) {
+            self.is_call_shown = false;
+        }
+        lines
+    }
+
+    fn lines_of(&mut self, event: &SessionEvent) -> Vec<String> {
         match event {
             SessionEvent::SessionStarted { run, devices, .. } => {
                 let devices: Vec<&str> = devices.iter().map(|device| device.name()).collect();
@@ -219,6 +234,16 @@ impl Timeline {
                         .map(|failure| format!("      └ {}", one_line(&failure.message))),
                 );
                 lines
+            }
+            // One that was not understood, or has no device.
+            SessionEvent::CallAnswered {
+                failure: Some(failure),
+                ..
+            } if !self.is_call_shown => {
+                vec![format!(
+                    "   a call was not executed: {}",
+                    one_line(&failure.message)
+                )]
             }
             SessionEvent::DeviceLost { device, message } => {
                 vec![format!(
@@ -364,7 +389,7 @@ fn cut(text: &str, max_chars: usize) -> String {
 #[cfg(test)]
 mod tests {
     use telechir_protocol::{CallId, Failure, FailureKind};
-    use telechir_runtime::DeviceKind;
+    use telechir_runtime::{CallKind, DeviceKind};
 
     use super::*;
 
@@ -415,6 +440,27 @@ mod tests {
         let failure = Failure::new(FailureKind::Device, "no\u{1b}[2Kwindow\nthere");
         let lines = Timeline::default().lines(&finished("wait", Some(failure)));
         assert_eq!(lines[1], r"      └ no\u{1b}[2Kwindow ⏎ there");
+    }
+
+    #[test]
+    fn a_call_that_was_not_executed_has_a_line() {
+        let received = || SessionEvent::CallReceived {
+            call_id: CallId::from("c"),
+            kind: CallKind::Shell,
+            steps: Vec::new(),
+        };
+        let answered = || SessionEvent::CallAnswered {
+            call_id: CallId::from("c"),
+            failure: Some(Failure::new(FailureKind::InvalidInput, "no tool `x`")),
+            ms: 0,
+        };
+        let mut timeline = Timeline::default();
+        assert_eq!(timeline.lines(&received()), Vec::<String>::new());
+        let line = "   a call was not executed: no tool `x`";
+        assert_eq!(timeline.lines(&answered()), [line]);
+        timeline.lines(&received());
+        timeline.lines(&finished("wait", None));
+        assert_eq!(timeline.lines(&answered()), Vec::<String>::new());
     }
 
     #[test]

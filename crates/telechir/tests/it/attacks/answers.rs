@@ -37,7 +37,7 @@ fn by_hand(approvals: &Approvals, mode: &str, at_terminal: bool, requests: &[Val
         client.display().to_string(),
         socket.display().to_string(),
         mode.to_owned(),
-        json!({"protocol": 2, "version": "0"}).to_string(),
+        json!({"protocol": telechir_host::PROTOCOL, "version": "0"}).to_string(),
     ];
     let requests = requests.iter().zip(1..);
     words.extend(requests.map(|(request, id)| json!({"id": id, "request": request}).to_string()));
