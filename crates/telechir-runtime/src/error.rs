@@ -39,7 +39,7 @@ pub enum JournalError {
         source: io::Error,
     },
     /// Another process has the journal open.
-    #[error("open the journal {}: another telechir process is using it; choose another folder with --record", path.display())]
+    #[error("open the journal {}: another telechir process is using it; wait until it ends (`telechir sessions close NAME` ends a session), or choose another folder with --record", path.display())]
     InUse {
         /// Folder of the journal.
         path: PathBuf,
