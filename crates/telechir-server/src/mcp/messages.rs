@@ -11,8 +11,10 @@ use rmcp::model::{
 };
 use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use telechir_protocol::json_limits;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::Mutex;
 
@@ -133,25 +135,37 @@ fn read(line: &[u8]) -> ReadMessage {
     if line.trim_ascii().is_empty() {
         return ReadMessage::Ignored;
     }
-    match serde_json::from_slice(line) {
-        Ok(message) => ReadMessage::Message(message),
-        Err(_) => error_of(line).map_or(ReadMessage::Ignored, |error| {
+    let value = match parse(line) {
+        Ok(value) => value,
+        Err(error) => return ReadMessage::Error(error),
+    };
+    match Deserialize::deserialize(&value) {
+        Ok(message) => ReadMessage::Message(Box::new(message)),
+        Err(_) => error_of_value(&value).map_or(ReadMessage::Ignored, |error| {
             ReadMessage::Error(Box::new(error))
         }),
     }
 }
 
+/// The JSON of a text, or the answer to what is none or has too many values.
+fn parse(text: &[u8]) -> Result<Value, Box<TxJsonRpcMessage<RoleServer>>> {
+    json_limits::parse(text).map_err(|error| {
+        let message = format!("expected a message in JSON: {error}");
+        let error = ErrorData::new(ErrorCode::PARSE_ERROR, message, None);
+        Box::new(TxJsonRpcMessage::<RoleServer>::error(error, None))
+    })
+}
+
 /// The answer to a text that is no message of the protocol: -32700 if it is no JSON, -32600 if it is no
 /// request, with the id that it has. None for what JSON-RPC does not answer.
 pub(crate) fn error_of(text: &[u8]) -> Option<TxJsonRpcMessage<RoleServer>> {
-    let value: Value = match serde_json::from_slice(text) {
-        Ok(value) => value,
-        Err(error) => {
-            let message = format!("expected a message in JSON: {error}");
-            let error = ErrorData::new(ErrorCode::PARSE_ERROR, message, None);
-            return Some(TxJsonRpcMessage::<RoleServer>::error(error, None));
-        }
-    };
+    match parse(text) {
+        Ok(value) => error_of_value(&value),
+        Err(error) => Some(*error),
+    }
+}
+
+fn error_of_value(value: &Value) -> Option<TxJsonRpcMessage<RoleServer>> {
     let is_response = value.get("result").is_some() || value.get("error").is_some();
     let has_method = value.get("method").is_some_and(Value::is_string);
     let has_version = value.get("jsonrpc").is_some_and(|version| version == "2.0");
@@ -217,7 +231,7 @@ fn request_id(value: &Value) -> Option<RequestId> {
 }
 
 enum ReadLine {
-    /// It is in the reader, with its line feed.
+    /// It is in the reader, with its line feed; the last one may have none.
     Complete,
     TooLong,
     End,
@@ -236,7 +250,12 @@ impl<R: AsyncRead + Unpin> MessageInput<R> {
         loop {
             let part = self.input.fill_buf().await?;
             if part.is_empty() {
-                return Ok(ReadLine::End);
+                let is_too_long = std::mem::take(&mut self.is_too_long);
+                return Ok(match (is_too_long, self.line.is_empty()) {
+                    (true, _) => ReadLine::TooLong,
+                    (false, true) => ReadLine::End,
+                    (false, false) => ReadLine::Complete,
+                });
             }
             let end = part.iter().position(|byte| *byte == b'\n');
             let taken = end.map_or(part.len(), |end| end + 1);
@@ -459,5 +478,42 @@ mod tests {
         let line = answers.next_line().await.expect("text").expect("an error");
         let answer: Value = serde_json::from_str(&line).expect("JSON");
         assert_eq!(answer["error"]["code"], -32_600, "{answer}");
+    }
+
+    #[tokio::test]
+    async fn the_last_line_needs_no_line_feed() {
+        let ping = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}";
+        for (input, messages, errors) in [
+            (ping.to_owned(), 1, 0),
+            (format!("{ping}\n{ping}"), 2, 0),
+            (format!("{ping}\n{{\"jsonrpc\""), 1, 1),
+            (format!("{ping}\n"), 1, 0),
+        ] {
+            let (mut answers, theirs) = duplex(1 << 10);
+            let mut lines = MessageLines::new(input.as_bytes(), theirs);
+            for _ in 0..messages {
+                assert!(lines.receive().await.is_some(), "{input}");
+            }
+            assert!(lines.receive().await.is_none(), "{input}");
+            drop(lines);
+            let mut sent = String::new();
+            answers.read_to_string(&mut sent).await.expect("text");
+            assert_eq!(sent.matches("-32700").count(), errors, "{input}: {sent}");
+        }
+    }
+
+    #[test]
+    fn a_line_with_too_many_values_is_a_parse_error_with_the_limit() {
+        let values = "0,".repeat(1_000_001);
+        let line = format!(
+            "{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"params\":{{\"x\":[{values}0]}}}}\n"
+        );
+        let ReadMessage::Error(error) = read(line.as_bytes()) else {
+            panic!("expected an error");
+        };
+        let error = serde_json::to_value(error).expect("JSON");
+        assert_eq!(error["error"]["code"], -32_700, "{error}");
+        let message = error["error"]["message"].as_str().unwrap_or_default();
+        assert!(message.contains("more than 1000000 values"), "{message}");
     }
 }
