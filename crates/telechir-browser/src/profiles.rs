@@ -179,9 +179,39 @@ impl Profiles {
         };
         let names = entries.flatten().map(|entry| entry.file_name());
         let ids = names.filter_map(|name| name.to_str()?.parse().ok());
-        let mut listed: Vec<ProfileInfo> = ids.filter_map(|id| self.info(id)).collect();
+        let mut listed: Vec<ProfileInfo> = ids.filter_map(|id| self.describe(id)).collect();
         listed.sort_by(|a, b| a.id.cmp(&b.id));
         Ok(listed)
+    }
+
+    /// One profile with the size of its data; `None` if it does not exist.
+    pub fn describe(&self, id: ProfileId) -> Option<ProfileInfo> {
+        let folder = self.folder.join(&id.0);
+        let found = fs::metadata(folder.join(LOCK_FILE)).ok()?;
+        let holder = match self.lock(&id, FlockOperation::NonBlockingLockShared) {
+            Err(ProfileError::InUse { holder, .. }) => Some(holder),
+            _ => None,
+        };
+        Some(ProfileInfo {
+            bytes: size_of(&folder.join(DATA_DIR)),
+            used: found.modified().ok().filter(|_| found.len() > 0),
+            holder,
+            id,
+        })
+    }
+
+    /// Whether a browser that writes to the profile has it. Looks at nothing but its lock. A profile that
+    /// does not exist is not in use.
+    ///
+    /// # Errors
+    ///
+    /// If the lock cannot be opened.
+    pub fn is_in_use(&self, id: &ProfileId) -> Result<bool, ProfileError> {
+        match self.lock_with_retry(id, FlockOperation::NonBlockingLockShared) {
+            Ok(_) | Err(ProfileError::Missing(_)) => Ok(false),
+            Err(ProfileError::InUse { .. }) => Ok(true),
+            Err(error) => Err(error),
+        }
     }
 
     /// Deletes a profile with all its data.
@@ -223,21 +253,6 @@ impl Profiles {
             folder,
             usage,
             lock,
-        })
-    }
-
-    fn info(&self, id: ProfileId) -> Option<ProfileInfo> {
-        let folder = self.folder.join(&id.0);
-        let found = fs::metadata(folder.join(LOCK_FILE)).ok()?;
-        let holder = match self.lock(&id, FlockOperation::NonBlockingLockShared) {
-            Err(ProfileError::InUse { holder, .. }) => Some(holder),
-            _ => None,
-        };
-        Some(ProfileInfo {
-            bytes: size_of(&folder.join(DATA_DIR)),
-            used: found.modified().ok().filter(|_| found.len() > 0),
-            holder,
-            id,
         })
     }
 

@@ -12,6 +12,7 @@ mod calls;
 mod cdp;
 mod client_address;
 mod connections;
+mod context_claims;
 mod context_store;
 mod contexts;
 mod conversions;
@@ -65,7 +66,7 @@ use request::ApiRequest;
 use route::{Method, Route};
 use state::{Caller, HttpState};
 
-pub use context_store::{ContextKey, ContextStore, ContextSummary};
+pub use context_store::{ContextError, ContextKey, ContextStore, ContextSummary};
 pub use listener::{Listener, Shutdown};
 pub use mcp_endpoints::McpEndpoint;
 pub use openapi::document as openapi_document;

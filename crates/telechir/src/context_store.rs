@@ -3,12 +3,12 @@
 
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use telechir_browser::{ProfileError, ProfileId, Profiles};
 use telechir_process::{make_private_dir, make_private_file};
-use telechir_server::http::{ContextKey, ContextStore, ContextSummary};
+use telechir_server::http::{ContextError, ContextKey, ContextStore, ContextSummary};
 
 use crate::error::chain;
 
@@ -28,35 +28,39 @@ impl Contexts {
 }
 
 impl ContextStore for Contexts {
-    fn list(&self, owner: &str) -> Result<Vec<ContextSummary>, String> {
-        let folder = self.names.join(owner);
-        let entries = match fs::read_dir(&folder) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            entries => entries.map_err(|e| format!("failed to read {}: {e}", folder.display()))?,
-        };
-        let profiles = self.profiles.list().map_err(|e| failed(&e))?;
-        let mut contexts = Vec::new();
-        for entry in entries.flatten() {
-            let name = entry.file_name();
-            let Some(name) = name.to_str() else { continue };
-            let id = fs::read_to_string(entry.path()).unwrap_or_default();
-            let profile = profiles.iter().find(|one| one.id.to_string() == id);
-            let ago = |used| SystemTime::now().duration_since(used).unwrap_or_default();
-            contexts.push(ContextSummary {
-                name: name.to_owned(),
+    fn list(&self, owner: &str) -> Result<Vec<ContextSummary>, ContextError> {
+        let ago = |used| SystemTime::now().duration_since(used).unwrap_or_default();
+        let describe = |name: String| {
+            let id = fs::read_to_string(self.names.join(owner).join(&name)).ok();
+            let id = id.and_then(|id| id.parse().ok());
+            let profile = id.and_then(|id| self.profiles.describe(id));
+            let profile = profile.as_ref();
+            ContextSummary {
+                name,
                 bytes: profile.map_or(0, |profile| profile.bytes),
                 used_seconds_ago: profile
                     .and_then(|profile| profile.used)
                     .map(|used| ago(used).as_secs()),
                 in_use: profile.is_some_and(|profile| profile.holder.is_some()),
-            });
-        }
-        contexts.sort_by(|one, other| one.name.cmp(&other.name));
-        Ok(contexts)
+            }
+        };
+        let mut names = self.names(owner)?;
+        names.sort();
+        Ok(names.into_iter().map(describe).collect())
     }
 
-    fn create(&self, context: &ContextKey) -> Result<(), String> {
-        let id: ProfileId = context.profile.parse()?;
+    fn names(&self, owner: &str) -> Result<Vec<String>, ContextError> {
+        let folder = self.names.join(owner);
+        let entries = match fs::read_dir(&folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(|e| file_failed("read", &folder, &e))?,
+        };
+        let names = entries.flatten().map(|entry| entry.file_name());
+        Ok(names.filter_map(|name| name.into_string().ok()).collect())
+    }
+
+    fn create(&self, context: &ContextKey) -> Result<bool, ContextError> {
+        let id = profile_of(context)?;
         match self.profiles.create(&id) {
             Ok(()) | Err(ProfileError::Exists(_)) => {}
             Err(error) => return Err(failed(&error)),
@@ -64,21 +68,19 @@ impl ContextStore for Contexts {
         let folder = self.names.join(&context.owner);
         let file = folder.join(&context.name);
         let written = unless_exists(make_private_dir(&self.names))
-            .and_then(|()| unless_exists(make_private_dir(&folder)))
-            .and_then(|()| unless_exists(make_private_file(&file).map(drop)))
-            .and_then(|()| fs::write(&file, &context.profile));
-        written.map_err(|e| format!("failed to write {}: {e}", file.display()))
+            .and_then(|_| unless_exists(make_private_dir(&folder)))
+            .and_then(|_| unless_exists(make_private_file(&file).map(drop)))
+            .and_then(|is_new| fs::write(&file, &context.profile).map(|()| is_new));
+        written.map_err(|e| file_failed("write", &file, &e))
     }
 
-    fn is_in_use(&self, profile: &str) -> bool {
-        let listed = self.profiles.list().unwrap_or_default();
-        let mut listed = listed.iter();
-        listed.any(|one| one.id.to_string() == profile && one.holder.is_some())
+    fn is_in_use(&self, context: &ContextKey) -> Result<bool, ContextError> {
+        let in_use = self.profiles.is_in_use(&profile_of(context)?);
+        in_use.map_err(|e| failed(&e))
     }
 
-    fn delete(&self, context: &ContextKey) -> Result<bool, String> {
-        let id: ProfileId = context.profile.parse()?;
-        let is_there = match self.profiles.delete(&id) {
+    fn delete(&self, context: &ContextKey) -> Result<bool, ContextError> {
+        let is_there = match self.profiles.delete(&profile_of(context)?) {
             Ok(()) => true,
             Err(ProfileError::Missing(_)) => false,
             Err(error) => return Err(failed(&error)),
@@ -87,18 +89,30 @@ impl ContextStore for Contexts {
         match fs::remove_file(&file) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(is_there),
-            Err(error) => Err(format!("failed to remove {}: {error}", file.display())),
+            Err(error) => Err(file_failed("remove", &file, &error)),
         }
     }
 }
 
-fn unless_exists(made: io::Result<()>) -> io::Result<()> {
+/// Whether it was made.
+fn unless_exists(made: io::Result<()>) -> io::Result<bool> {
     match made {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        made => made,
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        made => made.map(|()| true),
     }
 }
 
-fn failed(error: &ProfileError) -> String {
-    format!("failed to {}", chain(error))
+fn profile_of(context: &ContextKey) -> Result<ProfileId, ContextError> {
+    context.profile.parse().map_err(ContextError::Failed)
+}
+
+fn file_failed(what: &str, path: &Path, error: &io::Error) -> ContextError {
+    ContextError::Failed(format!("failed to {what} {}: {error}", path.display()))
+}
+
+fn failed(error: &ProfileError) -> ContextError {
+    if matches!(error, ProfileError::InUse { .. }) {
+        return ContextError::InUse;
+    }
+    ContextError::Failed(format!("failed to {}", chain(error)))
 }

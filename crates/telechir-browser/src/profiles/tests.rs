@@ -111,6 +111,29 @@ fn a_used_profile_is_refused_with_its_user() {
 }
 
 #[test]
+fn a_profile_is_in_use_while_it_is_locked_and_not_by_a_starting_program() {
+    let (_folder, profiles) = temp_profiles();
+    let in_use = |name: &str| profiles.is_in_use(&id(name)).unwrap();
+    assert!(!in_use("missing"));
+    assert_eq!(profiles.describe(id("missing")), None);
+    profiles.create(&id("a")).unwrap();
+    assert!(!in_use("a"));
+    let claim = profiles
+        .claim(&id("a"), ProfileUse::Persist, "one")
+        .unwrap();
+    assert!(in_use("a"));
+    let inherited = claim.lock().unwrap();
+    let (_silent, never) = std::sync::mpsc::channel::<()>();
+    let starting = std::thread::spawn(move || {
+        let _over = never.recv_timeout(Duration::from_millis(30));
+        drop(inherited);
+    });
+    drop(claim);
+    assert!(!in_use("a"), "it was released");
+    starting.join().unwrap();
+}
+
+#[test]
 fn only_its_owner_can_enter_it() {
     let (root, profiles) = temp_profiles();
     profiles.create(&id("a")).unwrap();

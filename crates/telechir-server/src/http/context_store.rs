@@ -10,28 +10,46 @@ use super::short_hash::short_hash;
 /// Longest name of a context.
 pub(super) const MAX_NAME_BYTES: usize = 32;
 
-/// Stores contexts. Methods that fail return a sentence.
+/// Keeps the contexts of all owners on disk. Its methods block, so they need a thread of their own.
 pub trait ContextStore: fmt::Debug + Send + Sync + 'static {
     /// The contexts of the owner with this key, by name.
     ///
     /// # Errors
     /// If they cannot be read.
-    fn list(&self, owner: &str) -> Result<Vec<ContextSummary>, String>;
+    fn list(&self, owner: &str) -> Result<Vec<ContextSummary>, ContextError>;
 
-    /// Creates a context, unless it exists.
+    /// The names of the owner's contexts, in any order. Looks at none of their data.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    fn names(&self, owner: &str) -> Result<Vec<String>, ContextError>;
+
+    /// Creates a context, unless it exists; true if it did not.
     ///
     /// # Errors
     /// If it cannot be written.
-    fn create(&self, context: &ContextKey) -> Result<(), String>;
+    fn create(&self, context: &ContextKey) -> Result<bool, ContextError>;
 
-    /// Whether a session uses the profile of a context.
-    fn is_in_use(&self, profile: &str) -> bool;
+    /// Whether a session uses a context.
+    ///
+    /// # Errors
+    /// If that cannot be found out.
+    fn is_in_use(&self, context: &ContextKey) -> Result<bool, ContextError>;
 
     /// Deletes a context with all its data; false if there is none.
     ///
     /// # Errors
     /// If it cannot be deleted, for example because a session uses it.
-    fn delete(&self, context: &ContextKey) -> Result<bool, String>;
+    fn delete(&self, context: &ContextKey) -> Result<bool, ContextError>;
+}
+
+/// Why a context cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ContextError {
+    /// A session uses it.
+    InUse,
+    /// Another reason, in a sentence.
+    Failed(String),
 }
 
 /// Names a context: the same name of another owner is another context.

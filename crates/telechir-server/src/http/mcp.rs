@@ -184,7 +184,7 @@ impl McpSession {
             idle_seconds: None,
             http: self.http.clone(),
         };
-        let client = find_or_start(&self.state, &self.paths, options).await;
+        let client = find_or_start(&self.state, &self.paths, options, None).await;
         client.map_err(|problem| problem.detail().to_owned())
     }
 }

@@ -16,7 +16,8 @@ use telechir_host::{
 };
 use telechir_policy::Interface;
 
-use super::contexts;
+use super::context_store::ContextKey;
+use super::contexts::{self, OpeningContext};
 use super::free_memory::available_bytes;
 use super::metrics_follower::CountFrom;
 use super::problem::{Problem, ProblemKind};
@@ -145,14 +146,15 @@ pub(super) async fn open(request: ApiRequest) -> Result<Response, Problem> {
     let wanted: OpenSession = request.parse()?;
     let mut options = options(&request, &wanted)?;
     let key = request.idempotency_key()?;
-    if let Some(name) = &wanted.context {
+    let context = wanted.context.as_ref().map(|name| {
         let owner = &request.caller.principal;
-        let profile = contexts::prepare(&request.state, owner, name, &options.devices);
-        options.profile = Some(profile.await?);
-    }
+        contexts::key(&request.state, owner, name, &options.devices)
+    });
+    let context = context.transpose()?;
+    options.profile = context.as_ref().map(|context| context.profile.clone());
     let name = session_name(&request.caller.principal, key.as_deref())?;
     let paths = SessionPaths::new(&request.state.settings.sockets, name).map_err(failure)?;
-    let client = find_or_start(&request.state, &paths, options).await?;
+    let client = find_or_start(&request.state, &paths, options, context.as_ref()).await?;
     let description = client.describe().await.map_err(failure)?;
     let location = format!("/v1/sessions/{}", description.name);
     let mut document = SessionDocument::from(&description);
@@ -189,31 +191,26 @@ pub(super) async fn find_or_start(
     state: &Arc<HttpState>,
     paths: &SessionPaths,
     options: SessionOptions,
+    context: Option<&ContextKey>,
 ) -> Result<HostClient, Problem> {
+    let mut opening_context = None;
     let client = match find(paths).await.map_err(failure)? {
         // The same key as in an earlier request.
         Probe::Alive(client) => client,
         Probe::Dead | Probe::Changing | Probe::Nothing => {
             let principal = options.http["principal"].as_str().unwrap_or_default();
             let _opening = state.opening_slot(principal, open_sessions(state, principal).await?)?;
-            contexts::check_free_for(state, &options)?;
-            // An earlier session with the same key had the same id.
-            let tokens = &state.settings.tokens;
-            let revoked = tokens.revoke_session(&paths.name.to_string());
-            revoked.map_err(|error| tokens_failed(&error))?;
-            let count_from = after_recorded(state, &paths.name).await;
-            let launched = state.launcher.launch(paths, options.clone()).await;
-            launched.map_err(|why| Problem::new(ProblemKind::NotStarted, why))?;
-            match find(paths).await.map_err(failure)? {
-                Probe::Alive(client) => {
-                    state
-                        .followers
-                        .follow(&state.metrics, tokens, paths, count_from);
-                    client
-                }
-                Probe::Dead | Probe::Changing | Probe::Nothing => {
-                    let detail = "the session ended at once; the server's log may have the reason";
-                    return Err(Problem::new(ProblemKind::NotStarted, detail));
+            if let Some(context) = context {
+                let started = OpeningContext::begin(state, context, &paths.name);
+                opening_context = Some(started.await?);
+            }
+            match start(state, paths, &options).await {
+                Ok(client) => client,
+                Err(problem) => {
+                    if let Some(context) = opening_context {
+                        context.cancel().await;
+                    }
+                    return Err(problem);
                 }
             }
         }
@@ -223,7 +220,36 @@ pub(super) async fn find_or_start(
         return Err(Problem::new(ProblemKind::KeyReused, detail));
     }
     wait_for_devices(&client).await?;
+    // Its browser has it now.
+    drop(opening_context);
     Ok(client)
+}
+
+/// Starts a session, whose devices start afterwards.
+async fn start(
+    state: &Arc<HttpState>,
+    paths: &SessionPaths,
+    options: &SessionOptions,
+) -> Result<HostClient, Problem> {
+    // An earlier session with the same key had the same id.
+    let tokens = &state.settings.tokens;
+    let revoked = tokens.revoke_session(&paths.name.to_string());
+    revoked.map_err(|error| tokens_failed(&error))?;
+    let count_from = after_recorded(state, &paths.name).await;
+    let launched = state.launcher.launch(paths, options.clone()).await;
+    launched.map_err(|why| Problem::new(ProblemKind::NotStarted, why))?;
+    match find(paths).await.map_err(failure)? {
+        Probe::Alive(client) => {
+            state
+                .followers
+                .follow(&state.metrics, tokens, paths, count_from);
+            Ok(client)
+        }
+        Probe::Dead | Probe::Changing | Probe::Nothing => {
+            let detail = "the session ended at once; the server's log may have the reason";
+            Err(Problem::new(ProblemKind::NotStarted, detail))
+        }
+    }
 }
 
 /// The events of a session that is about to start: after those of the earlier ones with its name, which

@@ -13,6 +13,7 @@ use telechir_tools::ToolCatalog;
 use tokio::sync::watch;
 
 use super::connections::{ConnectionUse, InUse, MAX_CONNECTIONS};
+use super::context_claims::ContextClaims;
 use super::context_store::ContextStore;
 use super::conversions::Conversions;
 use super::mcp_endpoints::{McpEndpoint, McpEndpoints};
@@ -152,6 +153,8 @@ pub(super) struct HttpState {
     pub(super) mcp: McpEndpoints,
     /// The conversions of documents that run.
     pub(super) conversions: Conversions,
+    /// The contexts that are being opened or deleted.
+    pub(super) context_claims: ContextClaims,
     requests: Slots,
     large_requests: Slots,
     streams: Slots,
@@ -187,6 +190,7 @@ impl HttpState {
             launcher,
             mcp: McpEndpoints::default(),
             conversions: Conversions::new(),
+            context_claims: ContextClaims::default(),
             requests: Slots::new(MAX_REQUESTS),
             large_requests: Slots::new(MAX_LARGE_REQUESTS),
             streams: Slots::new(MAX_STREAMS),

@@ -61,6 +61,15 @@ fn a_context_outlives_its_sessions_and_is_its_owners() {
     assert_eq!(other.request("DELETE", &close, None).status, 204);
     server.assert_closes(&agent, &second);
 
+    // What fails before a session starts leaves no context behind.
+    let keyed = |body: &Value| {
+        let header = ["Idempotency-Key: one"];
+        agent.request_with(&header, "POST", "/v1/sessions", Some(&body.to_string()))
+    };
+    assert_eq!(keyed(&json!({"devices": ["shell"]})).status, 201);
+    keyed(&browser("left")).is_problem(422, "key-reused");
+    assert_eq!(contexts(&agent).as_array().map(Vec::len), Some(1));
+
     assert_eq!(agent.request("DELETE", path, None).status, 204);
     agent
         .request("DELETE", path, None)
@@ -75,4 +84,39 @@ fn a_context_outlives_its_sessions_and_is_its_owners() {
         refused.is_problem(422, "unreadable");
         assert!(refused.body.contains(part), "{refused:?}");
     }
+}
+
+#[test]
+fn a_context_is_in_use_from_the_moment_its_session_is_being_opened() {
+    require(Component::Chromium);
+    let sessions = SessionFixture::new();
+    std::fs::write(sessions.file("policy.toml"), POLICY).expect("a policy");
+    let server = Server::in_folder(sessions, &["--browser", "--headless", "--shell"]);
+    let agent = server.client("agent");
+    let open = json!({"devices": ["browser"], "context": "shop"}).to_string();
+    let path = "/v1/contexts/shop";
+    let (opened, deletions) = std::thread::scope(|scope| {
+        let post = || agent.request("POST", "/v1/sessions", Some(&open));
+        let opening = [(); 3].map(|()| scope.spawn(post));
+        // From when it exists until its browser has it.
+        let mut deletions = Vec::new();
+        while !opening.iter().all(|request| request.is_finished()) {
+            let deletion = agent.request("DELETE", path, None);
+            if deletion.status != 404 {
+                deletions.push(deletion);
+            }
+        }
+        let opened = opening.map(|request| request.join().expect("an answer"));
+        (opened, deletions)
+    });
+    let (created, refused): (Vec<_>, Vec<_>) = opened.iter().partition(|one| one.status == 201);
+    assert_eq!(created.len(), 1, "{opened:?}");
+    for one in refused.into_iter().chain(&deletions) {
+        one.is_problem(409, "context-in-use");
+    }
+    let listed = contexts(&agent);
+    assert_eq!(listed[0]["in_use"], true, "{listed}");
+    let id = created[0].json()["id"].as_str().expect("an id").to_owned();
+    server.assert_closes(&agent, &id);
+    assert_eq!(agent.request("DELETE", path, None).status, 204);
 }
