@@ -24,6 +24,7 @@ use crate::error::refused;
 use crate::event_router::EventRouter;
 use crate::file_transfer::FileTransfer;
 use crate::options::AllowedUrls;
+use crate::setup::WORLD;
 use crate::tab_registry::TabRegistry;
 
 /// Opens channels to one browser.
@@ -76,6 +77,7 @@ impl DevtoolsSource for ChannelSource {
             }),
             events: Box::new(ChannelEvents { events, _end: end }),
             context,
+            world: WORLD.to_owned(),
         })
     }
 }

@@ -29,6 +29,8 @@ pub struct DevtoolsChannel {
     pub events: Box<dyn DevtoolsEvents>,
     /// The browser context that the session's tabs belong to, as events name it.
     pub context: String,
+    /// The name of the isolated world in which this system's own scripts run, in each page.
+    pub world: String,
 }
 
 /// Where the events of a channel arrive.

@@ -18,13 +18,11 @@ const FREE: &[&str] = &[
     "Accessibility.getRootAXNode",
     "Accessibility.queryAXTree",
     "Audits.disable",
-    "Audits.enable",
     "Browser.getVersion",
     "Browser.getWindowForTarget",
     "CSS.disable",
     "CSS.enable",
     "CSS.getComputedStyleForNode",
-    "DOM.describeNode",
     "DOM.disable",
     "DOM.discardSearchResults",
     "DOM.enable",
@@ -36,16 +34,12 @@ const FREE: &[&str] = &[
     "DOM.getFlattenedDocument",
     "DOM.getFrameOwner",
     "DOM.getNodeForLocation",
-    "DOM.getOuterHTML",
     "DOM.getSearchResults",
     "DOM.performSearch",
-    "DOM.pushNodeByPathToFrontend",
-    "DOM.pushNodesByBackendIdsToFrontend",
     "DOM.querySelector",
     "DOM.querySelectorAll",
     "DOM.requestChildNodes",
     "DOM.requestNode",
-    "DOM.resolveNode",
     "DOM.scrollIntoViewIfNeeded",
     "DOMSnapshot.captureSnapshot",
     "DOMSnapshot.disable",
@@ -94,7 +88,6 @@ const FREE: &[&str] = &[
     "Runtime.disable",
     "Runtime.discardConsoleEntries",
     "Runtime.enable",
-    "Runtime.getProperties",
     "Runtime.releaseObject",
     "Runtime.releaseObjectGroup",
     "Runtime.removeBinding",
@@ -113,9 +106,9 @@ const SCRIPTS: &[(&str, &str)] = &[
     ("Runtime.evaluate", "expression"),
 ];
 
-/// Methods that change what a page is, as a script could. A binding replaces what the page calls by its
-/// name.
-const PAGE_CHANGES: &[&str] = &[
+/// Methods that do what a script could: they change a page, or run code of it. A binding replaces what the
+/// page calls by its name; properties are read by their getters, such as that of `document.cookie`.
+const AS_SCRIPTS: &[&str] = &[
     "DOM.removeNode",
     "DOM.setAttributeValue",
     "DOM.setAttributesAsText",
@@ -123,7 +116,17 @@ const PAGE_CHANGES: &[&str] = &[
     "DOM.setOuterHTML",
     "Page.setDocumentContent",
     "Runtime.addBinding",
+    "Runtime.getProperties",
     "Runtime.runScript",
+];
+
+/// Methods that show any node of a page by a number that is easily guessed, also one that other methods
+/// leave out. Only for nodes that the program got otherwise they are free.
+const SHOW_BY_NUMBER: &[&str] = &[
+    "DOM.describeNode",
+    "DOM.getOuterHTML",
+    "DOM.pushNodesByBackendIdsToFrontend",
+    "DOM.resolveNode",
 ];
 
 /// Members of commands that would open a way around the policy; they are removed.
@@ -134,6 +137,9 @@ const REMOVED: &[(&str, &str)] = &[
         "includeCommandLineAPI",
     ),
     ("Runtime.evaluate", "includeCommandLineAPI"),
+    ("Runtime.runScript", "includeCommandLineAPI"),
+    ("DOM.getNodeForLocation", "includeUserAgentShadowDOM"),
+    ("DOM.performSearch", "includeUserAgentShadowDOM"),
 ];
 
 /// The subject of every question about scripts: programs run hundreds, most of them their own helpers.
@@ -165,12 +171,29 @@ pub(crate) fn treatment(method: &str, params: &mut Map<String, Value>) -> Treatm
     if let Some((_, member)) = SCRIPTS.iter().find(|(name, _)| *name == method) {
         return script(method, member, params);
     }
-    if PAGE_CHANGES.contains(&method) {
+    let is_by_number = ["backendNodeId", "backendNodeIds"]
+        .iter()
+        .any(|name| params.contains_key(*name));
+    let shows_node = SHOW_BY_NUMBER.contains(&method);
+    if shows_node && !is_by_number {
+        return Treatment::Pass;
+    }
+    if shows_node || AS_SCRIPTS.contains(&method) {
         return scripted(format!("{method} {}", Value::Object(params.clone())));
     }
     let once = |action: Action| Treatment::Judge(action, JudgedScope::Once);
     let no = |reason: &str| Treatment::Refuse(reason.to_owned());
     match method {
+        // `u` leads into what the browser itself has put into an element.
+        "DOM.pushNodeByPathToFrontend" => {
+            match text(params, "path")
+                .split(',')
+                .any(|step| step.trim() == "u")
+            {
+                true => no("the path leads into the browser's own part of an element"),
+                false => Treatment::Pass,
+            }
+        }
         // Not with access to all origins.
         "Page.createIsolatedWorld" => {
             params.retain(|name, _| matches!(name.as_str(), "frameId" | "worldName"));
@@ -225,7 +248,9 @@ pub(crate) fn treatment(method: &str, params: &mut Map<String, Value>) -> Treatm
                 .map(str::to_owned),
         }),
         // Headers and bodies show more than the page does.
-        "Network.enable" => Treatment::Judge(read_request(), JudgedScope::Lasting),
+        "Audits.enable" | "Network.enable" => {
+            Treatment::Judge(read_request(), JudgedScope::Lasting)
+        }
         "Network.getResponseBody" | "Network.getRequestPostData" => once(read_request()),
         "Network.setExtraHTTPHeaders" => once(Action::Emulate {
             settings: Map::from_iter([(

@@ -1,12 +1,15 @@
 //! One connection of a program: its sessions, the targets it may know, and its messages.
 
 use std::collections::{HashMap, HashSet};
+use std::mem;
 
 use serde_json::{Map, Value, json};
 use telechir_protocol::{Action, ScrollUnit, json_limits};
 
 use crate::commands::{Treatment, treatment};
+use crate::known_nodes::KnownNodes;
 use crate::known_targets::{KnownTargets, TargetFilter};
+use crate::known_worlds::KnownWorlds;
 
 /// The error codes of CDP: a command that failed, and a session that does not exist.
 const SERVER_ERROR: i64 = -32_000;
@@ -34,6 +37,8 @@ pub fn opening_actions() -> Vec<Action> {
         Action::Emulate {
             settings: Map::new(),
         },
+        Action::PageText { tab: None },
+        Action::ReadConsole { tab: None },
     ]
 }
 
@@ -43,6 +48,8 @@ pub struct CdpGateway {
     /// What the program is attached to, by session.
     sessions: HashMap<String, Attached>,
     targets: KnownTargets,
+    /// The name of telechir's own isolated world.
+    world: String,
     /// The streams that its commands have opened.
     streams: HashSet<String>,
 }
@@ -51,6 +58,8 @@ pub struct CdpGateway {
 struct Attached {
     target: String,
     start: PageStart,
+    nodes: KnownNodes,
+    worlds: KnownWorlds,
 }
 
 /// Whether a target runs that was attached before its page did.
@@ -122,11 +131,13 @@ pub struct EventStep {
 }
 
 impl CdpGateway {
-    /// A connection to the tabs of this browser context.
-    pub fn new(context: &str) -> Self {
+    /// A connection to the tabs of this browser context. The isolated world of this name is telechir's
+    /// own: programs neither see nor enter it.
+    pub fn new(context: &str, world: &str) -> Self {
         Self {
             sessions: HashMap::new(),
             targets: KnownTargets::new(context),
+            world: world.to_owned(),
             streams: HashSet::new(),
         }
     }
@@ -249,6 +260,21 @@ impl CdpGateway {
                 let problem = "this page of the browser itself cannot be driven".to_owned();
                 return Some((SERVER_ERROR, problem));
             }
+            if attached.nodes.is_foreign(params) {
+                return Some((SERVER_ERROR, "Could not find node with given id".to_owned()));
+            }
+            if attached.worlds.is_foreign(params) {
+                return Some((
+                    SERVER_ERROR,
+                    "Cannot find context with specified id".to_owned(),
+                ));
+            }
+        }
+        let names_world = ["worldName", "executionContextName"].iter();
+        let mut named = names_world.filter_map(|name| params.get(*name));
+        if named.any(|name| *name == self.world.as_str()) {
+            let problem = "this isolated world is telechir's own; use another name".to_owned();
+            return Some((SERVER_ERROR, problem));
         }
         if let Some(target) = params.get("targetId") {
             let is_known = target.as_str().is_some_and(|id| {
@@ -320,11 +346,68 @@ impl CdpGateway {
             }
             _ => {}
         }
+        let attached = command.session.as_ref();
+        if let Some(attached) = attached.and_then(|id| self.sessions.get_mut(id)) {
+            if matches!(
+                command.method.as_str(),
+                "DOM.getDocument" | "DOM.getFlattenedDocument"
+            ) {
+                attached.nodes.begin();
+            }
+            if command.method.starts_with("DOM.") {
+                attached.nodes.strip_result(&mut result);
+            }
+            if command.method == "Page.createIsolatedWorld" {
+                attached.worlds.note_made(&result["executionContextId"]);
+            }
+        }
         command.answered(result)
     }
 
+    /// Whether an event of a page is for the program, which gets it without what it may not know.
+    fn is_page_event_shown(
+        &mut self,
+        session: Option<&str>,
+        method: &str,
+        params: &mut Value,
+    ) -> bool {
+        if method == "Log.entryAdded"
+            && let Some(entry) = params["entry"].as_object_mut()
+        {
+            // The address of a request, which is judged elsewhere.
+            entry.remove("url");
+            entry.remove("networkRequestId");
+        }
+        let Some(attached) = session.and_then(|id| self.sessions.get_mut(id)) else {
+            return true;
+        };
+        match method {
+            "Runtime.executionContextCreated" => {
+                attached.worlds.begin(&params["context"], &self.world)
+            }
+            "Runtime.executionContextDestroyed" => attached.worlds.end(params),
+            "Runtime.executionContextsCleared" => {
+                attached.worlds = KnownWorlds::default();
+                true
+            }
+            _ if method.starts_with("Runtime.") => {
+                !attached.worlds.is_own(&params["executionContextId"])
+                    && !attached
+                        .worlds
+                        .is_own(&params["exceptionDetails"]["executionContextId"])
+            }
+            // Numbers start anew.
+            "DOM.documentUpdated" => {
+                attached.nodes = KnownNodes::default();
+                true
+            }
+            _ if method.starts_with("DOM.") => attached.nodes.strip_event(params),
+            _ => true,
+        }
+    }
+
     /// What happens with an event of the browser.
-    pub fn event(&mut self, session: Option<&str>, method: &str, params: Value) -> EventStep {
+    pub fn event(&mut self, session: Option<&str>, method: &str, mut params: Value) -> EventStep {
         let is_own = session.is_none_or(|id| self.sessions.contains_key(id));
         if !is_own {
             return EventStep::default();
@@ -344,7 +427,13 @@ impl CdpGateway {
                     true => PageStart::Waiting,
                     false => PageStart::Running,
                 };
-                self.sessions.insert(attached, Attached { target, start });
+                let attachment = Attached {
+                    target,
+                    start,
+                    nodes: KnownNodes::default(),
+                    worlds: KnownWorlds::default(),
+                };
+                self.sessions.insert(attached, attachment);
             }
             "Target.detachedFromTarget" => {
                 let detached = params["sessionId"].as_str().unwrap_or_default();
@@ -376,6 +465,9 @@ impl CdpGateway {
                 }
             }
             "Target.receivedMessageFromTarget" => return EventStep::default(),
+            _ if !self.is_page_event_shown(session, method, &mut params) => {
+                return EventStep::default();
+            }
             _ => {}
         }
         let mut message = json!({ "method": method, "params": params });
@@ -390,6 +482,17 @@ impl CdpGateway {
 }
 
 impl ProgramCommand {
+    /// What the browser gets as parameters. Only what the answer is made of is kept.
+    pub fn take_params(&mut self) -> Value {
+        let name = match self.method.as_str() {
+            "Target.createTarget" => "url",
+            "IO.close" => "handle",
+            _ => return self.params.take(),
+        };
+        let remaining = json!({ name: self.params[name] });
+        mem::replace(&mut self.params, remaining)
+    }
+
     fn answered(&self, result: Value) -> String {
         let mut message = json!({ "id": self.id, "result": result });
         if let Some(session) = &self.session {

@@ -8,7 +8,7 @@
 //! ```
 //! use telechir_gateway::{CdpGateway, MessageStep};
 //!
-//! let mut gateway = CdpGateway::new("C1");
+//! let mut gateway = CdpGateway::new("C1", "telechir");
 //! let step = gateway.receive(r#"{"id": 1, "method": "Browser.close"}"#);
 //! assert!(matches!(step, MessageStep::Reply(text) if text.contains("error")));
 //! let step = gateway.receive(r#"{"id": 2, "method": "Browser.getVersion"}"#);
@@ -18,7 +18,9 @@
 mod commands;
 mod gateway;
 mod input;
+mod known_nodes;
 mod known_targets;
+mod known_worlds;
 #[cfg(test)]
 mod tests;
 mod us_keyboard;

@@ -1,6 +1,7 @@
 //! What a program may and may not do, message by message.
 
 mod attacks;
+mod reading;
 
 use serde_json::{Value, json};
 use telechir_protocol::{Action, Button, Point, Target};
@@ -11,13 +12,16 @@ fn page(target: &str, context: &str, url: &str) -> Value {
     json!({ "targetId": target, "type": "page", "browserContextId": context, "url": url })
 }
 
-/// A connection that is attached to the page T1 by the session S1.
+/// A connection that is attached to the page T1 by the session S1, with five nodes.
 fn attached() -> CdpGateway {
-    let mut gateway = CdpGateway::new("C1");
+    let mut gateway = CdpGateway::new("C1", "telechir");
     let info = page("T1", "C1", "https://example.com/");
     let params = json!({ "sessionId": "S1", "targetInfo": info });
     let step = gateway.event(None, "Target.attachedToTarget", params);
     assert!(step.message.is_some() && step.detach.is_none());
+    let command = passed(send(&mut gateway, Some("S1"), "DOM.getDocument", json!({})));
+    let nodes: Vec<Value> = (1..6).map(|id| json!({ "nodeId": id })).collect();
+    gateway.reply(&command, Ok(json!({ "root": { "children": nodes } })));
     gateway
 }
 
@@ -420,6 +424,7 @@ fn scripts_are_judged_together_and_recorded_alone() {
             json!({ "frameId": "F", "html": "<p>" }),
         ),
         ("Runtime.runScript", json!({ "scriptId": "4" })),
+        ("Runtime.getProperties", json!({ "objectId": "1.1.1" })),
         (
             "DOM.setOuterHTML",
             json!({ "nodeId": 3, "outerHTML": "<p>" }),
@@ -457,6 +462,7 @@ fn cookies_files_and_permissions_are_judged() {
         ("Network.clearBrowserCookies", "clear_cookies"),
         ("Browser.grantPermissions", "emulate"),
         ("Network.enable", "read_request"),
+        ("Audits.enable", "read_request"),
         ("Page.captureScreenshot", "screenshot"),
         ("Page.printToPDF", "save_pdf"),
         ("Page.close", "close_tab"),

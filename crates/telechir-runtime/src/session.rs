@@ -189,6 +189,7 @@ impl SessionBuilder {
             limits: self.limits,
             started_at: Instant::now(),
             screenshots: 0,
+            devtools_calls: 0,
             next_turn: None,
             is_in_turn: false,
             stopped: None,

@@ -56,6 +56,8 @@ pub(crate) struct SessionState {
     pub(crate) started_at: Instant,
     /// Number of screenshots taken, from which the next one gets its name.
     pub(crate) screenshots: u64,
+    /// Number of calls that other programs made, from which the next one gets its id.
+    pub(crate) devtools_calls: u64,
     /// Number of the next turn; none before the first turn has ended.
     pub(crate) next_turn: Option<u64>,
     /// True while a turn is executed; stays true if the turn is dropped.

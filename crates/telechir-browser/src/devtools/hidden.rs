@@ -12,6 +12,11 @@ pub(super) fn hide_in_event(method: &str, params: &mut Value) {
     if method.starts_with("Network.") || method.starts_with("Audits.") {
         hide_in(params);
     }
+    if method == "Network.webSocketFrameSent"
+        && let Value::String(sent) = &mut params["response"]["payloadData"]
+    {
+        *sent = hide_body(sent, "");
+    }
 }
 
 /// Removes the secrets of a command's result.
@@ -150,6 +155,18 @@ mod tests {
             "rawCookieLine": "sid=s3cret" } } } });
         hide_in_event("Audits.issueAdded", &mut issue);
         assert!(!issue.to_string().contains("s3cret"));
+    }
+
+    #[test]
+    fn messages_that_a_page_sends_have_no_secrets() {
+        let mut sent = json!({ "requestId": "1", "response": { "opcode": 1, "mask": true,
+            "payloadData": "{\"op\":\"login\",\"password\":\"s3cret\"}" } });
+        hide_in_event("Network.webSocketFrameSent", &mut sent);
+        let shown = sent.to_string();
+        assert!(
+            !shown.contains("s3cret") && shown.contains("login"),
+            "{shown}"
+        );
     }
 
     #[test]

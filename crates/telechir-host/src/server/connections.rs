@@ -312,6 +312,7 @@ impl Client {
                 let shared = Arc::clone(&self.shared);
                 return self.answer_later(id, async move {
                     let by = by?;
+                    shared.person.check_free()?;
                     // The session may be waiting for an answer about a program's command.
                     shared.devtools.end_all(PERSON).await;
                     let id = shared.person.take(by).await?;
@@ -343,7 +344,7 @@ impl Client {
                 let sent = match sender {
                     None => false,
                     // A program that is judged sends no more meanwhile; nor do others of this client.
-                    Some(messages) => messages.send(text).await.is_ok(),
+                    Some(messages) => messages.send(text).await,
                 };
                 done(match sent {
                     true => Ok(()),

@@ -1,6 +1,8 @@
 //! Programs that drive the session's browser by CDP: their messages, the gateway that decides about
 //! them, and the session's loop, which performs what is judged.
 
+mod incoming;
+
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::future::Future;
@@ -23,12 +25,11 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, interval, sleep_until, timeout};
 
+use self::incoming::{IncomingReceiver, IncomingSender};
 use crate::error_chain;
 
 /// Connections of programs to one session's browser.
 const MAX_CONNECTIONS: usize = 4;
-/// Messages of a program that its connection has not looked at yet.
-const MAX_UNREAD_MESSAGES: usize = 1024;
 /// Bytes of messages that a program has not read yet; with more its connection ends.
 const MAX_UNREAD_BYTES: usize = 128 << 20;
 /// Bytes of messages that one answer has, unless a single one is larger.
@@ -123,19 +124,28 @@ impl DevtoolsConnections {
     /// Opens a connection, if the policy permits it.
     pub(super) async fn open(self: &Arc<Self>) -> Result<DevtoolsConnection, String> {
         let (slot, grants, end) = self.slot()?;
+        let mut ends = end.clone();
         let (opened, is_opened) = oneshot::channel();
         let request = DevtoolsRequest::Open {
             grants: grants.clone(),
             opened,
         };
-        let sent = self.requests.send(request).await;
-        let closing = || "the session is being closed".to_owned();
-        sent.map_err(|_| closing())?;
-        let channel = is_opened.await.map_err(|_| closing())??;
-        let (messages, incoming) = mpsc::channel(MAX_UNREAD_MESSAGES);
+        let opening = async {
+            let sent = self.requests.send(request).await;
+            let closing = || "the session is being closed".to_owned();
+            sent.map_err(|_| closing())?;
+            is_opened.await.map_err(|_| closing())?
+        };
+        // A question about it ends with it: whoever takes control does not have to answer it first.
+        let channel = tokio::select! {
+            biased;
+            why = ended(&mut ends) => return Err(why),
+            opened = opening => opened?,
+        };
+        let (messages, incoming) = incoming::queue();
         let outgoing = Arc::<Outgoing>::default();
         let program = ConnectedProgram {
-            gateway: CdpGateway::new(&channel.context),
+            gateway: CdpGateway::new(&channel.context, &channel.world),
             commands: channel.commands,
             grants,
             end,
@@ -224,8 +234,7 @@ impl DevtoolsConnections {
     /// Ends the connections in which something lasts that the policy does not permit any more.
     pub(super) async fn check(&self, session: &mut Session) {
         let open: Vec<(u64, DevtoolsGrants)> = {
-            let mut open = self.lock();
-            open.next_check = Instant::now() + CHECK_INTERVAL;
+            let open = self.lock();
             let connections = open.connections.iter();
             connections
                 .map(|(number, connection)| (*number, connection.grants.clone()))
@@ -239,6 +248,8 @@ impl DevtoolsConnections {
                 }
             }
         }
+        // After the pass, so that one that takes long leaves time for calls.
+        self.lock().next_check = Instant::now() + CHECK_INTERVAL;
     }
 
     fn lock(&self) -> MutexGuard<'_, ConnectedPrograms> {
@@ -262,14 +273,14 @@ impl Drop for ConnectionSlot {
 /// A program's connection; dropping it ends it.
 #[derive(Debug)]
 pub(super) struct DevtoolsConnection {
-    messages: mpsc::Sender<String>,
+    messages: IncomingSender,
     outgoing: Arc<Outgoing>,
     running: AbortHandle,
 }
 
 impl DevtoolsConnection {
-    /// A message of the program. Waits while earlier ones wait for the policy.
-    pub(super) fn messages(&self) -> mpsc::Sender<String> {
+    /// Where messages of the program go.
+    pub(super) fn messages(&self) -> IncomingSender {
         self.messages.clone()
     }
 
@@ -378,11 +389,7 @@ type Judging = Pin<Box<dyn Future<Output = (ProgramCommand, Option<Sent>)> + Sen
 impl ConnectedProgram {
     /// Carries messages until the program or the browser is gone. Commands reach the browser in the
     /// order in which the program sent them: while one is judged, later ones wait.
-    async fn serve(
-        mut self,
-        mut incoming: mpsc::Receiver<String>,
-        mut events: Box<dyn DevtoolsEvents>,
-    ) {
+    async fn serve(mut self, mut incoming: IncomingReceiver, mut events: Box<dyn DevtoolsEvents>) {
         let mut replies = FuturesUnordered::<Replying>::new();
         let mut judging: Option<Judging> = None;
         let mut end = self.end.clone();
@@ -439,9 +446,10 @@ impl ConnectedProgram {
                         MessageStep::Judge(judged) if replies.len() >= MAX_AWAITED => {
                             self.answer(&judged.command, Err(too_many()))
                         }
-                        MessageStep::Send(command) => {
+                        MessageStep::Send(mut command) => {
                             let session = command.session.clone();
-                            let (method, params) = (&command.method, command.params.clone());
+                            let params = command.take_params();
+                            let method = &command.method;
                             let sent = self.commands.send(session.as_deref(), method, params).await;
                             match sent {
                                 Ok(reply) => {
@@ -488,16 +496,17 @@ impl ConnectedProgram {
 
     fn judge(&mut self, judged: JudgedCommand) -> Judging {
         let JudgedCommand {
-            command,
+            mut command,
             action,
             scope,
         } = judged;
+        let params = command.take_params();
         let (sent, is_sent) = oneshot::channel();
         let request = DevtoolsRequest::Send(Box::new(SendRequest {
             command: DevtoolsCommand {
                 session: command.session.clone(),
                 method: command.method.clone(),
-                params: command.params.clone(),
+                params,
                 action,
                 scope: match scope {
                     JudgedScope::Once => DevtoolsScope::Once,

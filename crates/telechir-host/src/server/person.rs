@@ -91,6 +91,11 @@ impl PersonControl {
         self.lease.clone()
     }
 
+    /// An error if somebody has control already.
+    pub(super) fn check_free(&self) -> Result<(), String> {
+        self.lock().check_free()
+    }
+
     /// Waits until no call runs and this person has control. No step starts meanwhile.
     pub(super) async fn take(&self, by: String) -> Result<ControlId, String> {
         let waiting = self.wait()?;

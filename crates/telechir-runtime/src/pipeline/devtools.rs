@@ -63,19 +63,23 @@ struct Grants {
     scripts: Option<Permitted<ScreenProposal>>,
     /// The opening of the connection, and what goes on in it.
     lasting: Vec<Permitted<ScreenProposal>>,
-    /// The number of its commands, which names their calls.
-    calls: u64,
+}
+
+impl Grants {
+    /// Adds what lasts; it replaces what was permitted for the same kinds of actions.
+    fn last(&mut self, permit: Permitted<ScreenProposal>) {
+        let kinds = |permit: &Permitted<ScreenProposal>| -> Vec<_> {
+            let actions = permit.proposal().actions.iter();
+            actions.map(Action::kind).collect()
+        };
+        self.lasting.retain(|other| kinds(other) != kinds(&permit));
+        self.lasting.push(permit);
+    }
 }
 
 impl DevtoolsGrants {
     fn lock(&self) -> MutexGuard<'_, Grants> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn next_call(&self) -> u64 {
-        let mut grants = self.lock();
-        grants.calls += 1;
-        grants.calls
     }
 }
 
@@ -89,7 +93,7 @@ pub(crate) async fn open(
     let Some(source) = source else {
         return Ok(Err(no_browser()));
     };
-    let call_id = CallId::new(format!("devtools-{}", millis(session.now())));
+    let call_id = next_call(session);
     let step = OpenStep {
         call_id: call_id.clone(),
         actions: actions.clone(),
@@ -145,8 +149,7 @@ pub(crate) async fn send(
         return Ok(Err(Failure::new(FailureKind::Unsupported, message)));
     }
     note_untrusted(session, command.urls.iter().map(String::as_str));
-    let (ms, number) = (millis(session.now()), grants.next_call());
-    let call_id = CallId::new(format!("devtools-{ms}-{number}"));
+    let call_id = next_call(session);
     let actions = vec![command.action.clone()];
     let scope = command.scope.clone();
     let urls = mem::take(&mut command.urls);
@@ -215,7 +218,7 @@ where
                     let mut grants = grants.lock();
                     match scope {
                         DevtoolsScope::Once => {}
-                        DevtoolsScope::Lasting => grants.lasting.push(permit),
+                        DevtoolsScope::Lasting => grants.last(permit),
                         DevtoolsScope::Scripts(_) => grants.scripts = Some(permit),
                     }
                     done
@@ -258,18 +261,31 @@ async fn grant(
     proposal: ScreenProposal,
     steps: Vec<String>,
 ) -> Result<Permitted<ScreenProposal>, Failure> {
-    let earlier = grants.lock().scripts.take();
-    if let Some(earlier) = earlier {
+    let mut earlier = grants.lock().scripts.take();
+    if let Some(known) = earlier.take() {
         session.announce_untrusted();
         session.apply_policy();
         let facts = proposal.facts(session).await;
         // With its history, so that limits of rates count every script.
         let later = proposal.clone().judge(&mut session.judge, &facts);
-        if earlier.still_permits(&later).is_ok() {
-            return Ok(earlier);
+        if known.still_permits(&later).is_ok() {
+            return Ok(known);
         }
+        earlier = Some(known);
     }
-    permit(session, proposal, steps).await
+    let permitted = permit(session, proposal, steps).await;
+    if permitted.is_err() {
+        // What its earlier scripts do lasts, so that is judged again as long as the connection does.
+        grants.lock().scripts = earlier;
+    }
+    permitted
+}
+
+/// The id of the next call of a program: no other call of the session has it.
+fn next_call(session: &mut SessionState) -> CallId {
+    session.devtools_calls += 1;
+    let (ms, number) = (millis(session.now()), session.devtools_calls);
+    CallId::new(format!("devtools-{ms}-{number}"))
 }
 
 fn browser(session: &SessionState) -> Option<usize> {

@@ -38,6 +38,7 @@ impl DevtoolsSource for FakeDevtools {
                 commands: Arc::new(self.clone()),
                 events: Box::new(self.clone()),
                 context: "the context".to_owned(),
+                world: "a world".to_owned(),
             }),
         }
     }
@@ -306,6 +307,43 @@ async fn one_approval_holds_for_the_scripts_of_a_program_until_the_policy_change
 }
 
 #[tokio::test]
+async fn a_script_that_is_denied_leaves_what_lasts_to_be_judged() {
+    let mut driven = Driven::new(rules(""), same);
+    driven.sends(script("setInterval(act)")).await;
+    driven.session.check_devtools(&driven.grants).await.unwrap();
+    let denying =
+        "[[computer]]\nactions = ['javascript']\nverdict = 'deny'\nreason = 'No scripts.'\n";
+    driven.session.policy_slot().set(rules(denying));
+    for text in ["one()", "two()"] {
+        let denied = driven.send(script(text)).await;
+        assert_eq!(kind_of(denied), Some(FailureKind::Denied));
+    }
+    let why = driven.session.check_devtools(&driven.grants).await;
+    let why = why.unwrap_err();
+    assert!(why.contains("No scripts"), "{why}");
+}
+
+#[tokio::test]
+async fn what_lasts_counts_once_for_its_kind_and_calls_have_ids_of_their_own() {
+    let mut driven = Driven::new(open_policy(), same);
+    let lasting = |name: &str| DevtoolsCommand {
+        scope: DevtoolsScope::Lasting,
+        ..command("X.enable", action(action_json(name)))
+    };
+    for _ in 0..20 {
+        driven.sends(lasting("screenshot")).await;
+        driven.sends(lasting("cursor_position")).await;
+    }
+    let shown = format!("{:?}", driven.grants);
+    assert_eq!(shown.matches("ScreenProposal {").count(), 2, "{shown}");
+    // Another program at the same time.
+    driven.grants = DevtoolsGrants::default();
+    driven.sends(lasting("screenshot")).await;
+    let shown = format!("{:?}", driven.grants);
+    assert!(shown.contains("-41\""), "{shown}");
+}
+
+#[tokio::test]
 async fn a_limit_counts_every_script() {
     let limited = "[[computer]]\nactions = ['javascript']\nverdict = 'allow'\nreason = 'Some.'\nlimit = { count = 2, then = 'deny' }\n";
     let mut driven = Driven::new(Policy::from_toml(limited, "test").unwrap(), same);
@@ -454,7 +492,7 @@ async fn each_command_is_a_turn_of_the_recording() {
     let calls = rows(&recorded, RecordKind::Call);
     let ids = calls.iter().map(|call| call["call_id"].as_str().unwrap());
     let counts: Vec<&str> = ids.map(|id| id.rsplit('-').next().unwrap()).collect();
-    assert_eq!(counts[1..], ["1", "2", "3", "c1", "s1"], "{calls:?}");
+    assert_eq!(counts, ["1", "2", "3", "4", "c1", "s1"], "{calls:?}");
     let answers = rows(&recorded, RecordKind::Answer);
     assert_eq!(answers.len(), 6);
     let failed = answers.iter().filter(|answer| answer["error"].is_object());
