@@ -2,10 +2,9 @@
 
 use std::collections::HashMap;
 use std::future::pending;
-use std::pin::{Pin, pin};
 use std::time::Duration;
 
-use futures_util::future::{BoxFuture, MaybeDone, OptionFuture, join_all, maybe_done};
+use futures_util::future::{OptionFuture, join_all};
 use serde_json::{Value, json};
 use telechir_device::DeviceError;
 
@@ -14,14 +13,11 @@ use super::node::{DocumentId, ElementId, PageNode, PageTree};
 use super::{listeners, shadow};
 use crate::client::CdpClient;
 use crate::error::{CdpError, refused};
-use crate::tab_registry::{Tab, TabFrame, TabRegistry};
+use crate::tab_registry::{Tab, TabRegistry};
 
 /// Maximum number of frames that are read, and their maximum depth.
 const MAX_FRAMES: usize = 64;
 const MAX_FRAME_DEPTH: usize = 8;
-/// Frames in other processes that are prepared while the page itself is read: for a document that was
-/// never read, that is most of the work, and another processor can do it.
-const MAX_FRAMES_AHEAD: usize = 4;
 /// A frame that takes longer counts as unresponsive and is left out.
 const FRAME_TIMEOUT: Duration = Duration::from_secs(2);
 /// A busy page reports no effects of a click.
@@ -32,9 +28,6 @@ const MAX_ATTEMPTS: usize = 4;
 const FRAMES_GROUP: &str = "telechir-frame-ids";
 /// Closed shadow roots may contain further ones.
 const MAX_SHADOW_DEPTH: usize = 8;
-
-/// A document that is being opened, or was.
-type Opening<'a> = MaybeDone<BoxFuture<'a, Result<PageDocument, CdpError>>>;
 
 /// Reads pages and acts on their elements.
 #[derive(Debug)]
@@ -72,30 +65,16 @@ impl<'a> PageReader<'a> {
             session: tab.session.clone(),
             owner: None,
         };
-        let mut openings = self.open_ahead(tab);
-        let id = {
-            let mut read = pin!(self.read(main, scope));
-            tokio::select! {
-                biased;
-                id = &mut read => id,
-                _ = join_all(openings.values_mut()) => read.await,
-            }
-        }?;
+        let id = self.read(main, scope).await?;
         let mut children: HashMap<ElementId, Option<DocumentId>> = HashMap::new();
         let mut level = vec![id];
         for _ in 0..MAX_FRAME_DEPTH {
             let room = MAX_FRAMES.saturating_sub(children.len());
-            let read = self.read_frames(&level, scope, room, &mut openings).await?;
+            let read = self.read_frames(&level, scope, room).await?;
             level = read.iter().filter_map(|(_, child)| *child).collect();
             children.extend(read);
             if level.is_empty() {
                 break;
-            }
-        }
-        for mut opening in openings.into_values() {
-            // A frame that is not shown now.
-            if let Some(Ok(document)) = Pin::new(&mut opening).take_output() {
-                self.documents.put(document);
             }
         }
         let mut tree = PageTree::default();
@@ -104,37 +83,6 @@ impl<'a> PageReader<'a> {
         }
         self.splice(id, &children, (0, true, [0, 0]), &mut tree);
         Ok(tree)
-    }
-
-    /// Starts to open the documents of frames in other processes that were not read before, by frame
-    /// id.
-    fn open_ahead(&mut self, tab: &Tab) -> HashMap<String, Opening<'a>> {
-        let mut frames = self.registry.frames_in(tab);
-        frames.retain(|(name, frame)| {
-            let known = self.documents.by_frame.get(name);
-            let is_known = known.is_some_and(|document| document.is_current(self.registry));
-            frame.session != tab.session && !is_known
-        });
-        frames.truncate(MAX_FRAMES_AHEAD);
-        let (client, registry) = (self.client, self.registry);
-        let limit = FRAME_TIMEOUT.min(self.limit);
-        let open = |(name, frame): (String, TabFrame)| {
-            let number = self.documents.number();
-            let location = FrameLocation {
-                tab: tab.target.clone(),
-                frame: name.clone(),
-                session: frame.session,
-                owner: None,
-            };
-            let opening: BoxFuture<'a, _> = Box::pin(async move {
-                let opened = PageDocument::open(client, registry, number, location, limit);
-                let mut document = opened.await?;
-                listeners::pass(&mut document, client, limit).await?;
-                Ok(document)
-            });
-            (name, maybe_done(opening))
-        };
-        frames.into_iter().map(open).collect()
     }
 
     /// The number of changes of each document of a tab.
@@ -171,7 +119,6 @@ impl<'a> PageReader<'a> {
         documents: &[DocumentId],
         scope: Scope,
         room: usize,
-        openings: &mut HashMap<String, Opening<'a>>,
     ) -> Result<Vec<(ElementId, Option<DocumentId>)>, CdpError> {
         let mut locations = Vec::new();
         for id in documents {
@@ -181,9 +128,8 @@ impl<'a> PageReader<'a> {
         let mut frame_reads = Vec::new();
         for (owner, location) in locations {
             let known = self.documents.take(&location, self.registry);
-            let opening = openings.remove(&location.frame);
             let frame_read = self.frame_read(location, scope, FRAME_TIMEOUT.min(self.limit));
-            frame_reads.push(async move { (owner, frame_read.of_opening(opening, known).await) });
+            frame_reads.push(async move { (owner, frame_read.of(known).await) });
         }
         let mut children = Vec::new();
         for (owner, (document, read)) in join_all(frame_reads).await {
@@ -470,28 +416,7 @@ struct FrameRead<'a> {
     limit: Duration,
 }
 
-impl<'a> FrameRead<'a> {
-    /// Reads the document in the frame, once it is open if it is being opened.
-    async fn of_opening(
-        self,
-        opening: Option<Opening<'a>>,
-        known: Option<PageDocument>,
-    ) -> (Option<PageDocument>, Result<(), CdpError>) {
-        let Some(mut opening) = opening else {
-            return self.of(known).await;
-        };
-        (&mut opening).await;
-        match Pin::new(&mut opening).take_output() {
-            Some(Ok(document)) => {
-                let is_current = document.is_current(self.registry);
-                self.of(is_current.then_some(document)).await
-            }
-            // Another document may have taken its place.
-            Some(Err(CdpError::Protocol { .. })) | None => self.of(known).await,
-            Some(Err(error)) => (None, Err(error)),
-        }
-    }
-
+impl FrameRead<'_> {
     /// Reads the document in the frame. On failure, a cached document is returned, too.
     async fn of(
         self,

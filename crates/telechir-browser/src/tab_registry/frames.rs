@@ -92,9 +92,14 @@ impl FrameTable {
             .insert(session.to_owned(), frame_session);
     }
 
-    /// Updates frames from the reply to `Page.getFrameTree`.
+    /// Adds frames from the reply to `Page.getFrameTree`, which events may have overtaken: what they said
+    /// of a frame stays.
     pub(super) fn sync(&mut self, session: &str, tree: &Value) {
-        self.insert_frame(session, &tree["frame"]);
+        let name = text(&tree["frame"]["id"]);
+        let is_elsewhere = self.own_session(&name).is_some_and(|own| own != session);
+        if !is_elsewhere && !self.frames.contains_key(&name) {
+            self.insert_frame(session, &tree["frame"]);
+        }
         for child in tree["childFrames"].as_array().into_iter().flatten() {
             self.sync(session, child);
         }
@@ -167,6 +172,32 @@ mod tests {
             loader: "l2".to_owned(),
         };
         assert_eq!(frames.get("f"), Some(expected));
+    }
+
+    #[test]
+    fn a_late_frame_tree_does_not_replace_newer_events() {
+        let mut frames = FrameTable::default();
+        let tree = |loader: &str| {
+            let child = json!({ "frame": { "id": "inner", "loaderId": loader } });
+            json!({ "frame": { "id": "outer", "loaderId": "o" }, "childFrames": [child] })
+        };
+        let shown = |session: &str, loader: &str| {
+            Some(TabFrame {
+                session: session.to_owned(),
+                loader: loader.to_owned(),
+            })
+        };
+        frames.handle_event("s1", "Page.frameNavigated", &navigated("inner", "l2"));
+        frames.sync("s1", &tree("l1"));
+        assert_eq!(frames.get("inner"), shown("s1", "l2"));
+        assert_eq!(frames.get("outer"), shown("s1", "o"));
+        // It moves to another process, and says nothing yet.
+        frames.attach("s1", "s2", "inner");
+        frames.sync("s1", &tree("l1"));
+        assert_eq!(frames.get("inner"), None);
+        frames.handle_event("s2", "Page.frameNavigated", &navigated("inner", "l3"));
+        frames.sync("s1", &tree("l1"));
+        assert_eq!(frames.get("inner"), shown("s2", "l3"));
     }
 
     #[test]
