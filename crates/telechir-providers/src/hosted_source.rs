@@ -4,6 +4,8 @@
 use serde_json::Value;
 use telechir_protocol::{cites_outside, hosted_source_named};
 
+use crate::json::is_empty;
+
 /// Members that a service adds where it searched, fetched or executed something for the model.
 const SOURCES: [&str; 12] = [
     "groundingMetadata",
@@ -94,15 +96,5 @@ fn is_counted(value: &Value) -> bool {
         Value::Array(items) => items.iter().any(is_counted),
         Value::Object(members) => members.values().any(is_counted),
         Value::Null | Value::Bool(_) | Value::String(_) => false,
-    }
-}
-
-fn is_empty(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::String(text) => text.is_empty(),
-        Value::Array(items) => items.is_empty(),
-        Value::Object(members) => members.is_empty(),
-        Value::Bool(_) | Value::Number(_) => false,
     }
 }

@@ -51,6 +51,17 @@ pub(crate) fn list_of<'a>(value: &'a Value, name: &str) -> &'a [Value] {
     value.as_object().map_or(&[], |fields| list(fields, name))
 }
 
+/// Whether a value is null, or a text, a list or an object with nothing in it.
+pub(crate) fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
 /// Whether a field holds a text, or nothing.
 pub(crate) fn is_text_or_absent(fields: &Fields, name: &str) -> bool {
     present(fields, name).is_none_or(Value::is_string)

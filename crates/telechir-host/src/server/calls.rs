@@ -121,8 +121,8 @@ struct TableState {
     queue: VecDeque<Arc<Call>>,
     queued_bytes: usize,
     current: Option<Arc<Call>>,
-    /// Whether a turn was executed, at least in part.
-    has_executed: bool,
+    /// Whether a turn was executed, at least in part, or a client works on a task.
+    is_used: bool,
     /// Why no turn is accepted any more.
     closed: Option<String>,
 }
@@ -162,13 +162,13 @@ impl CallTable {
 
     /// Notes that the session is used, although no turn was executed yet.
     pub(super) fn note_use(&self) {
-        self.lock().has_executed = true;
+        self.lock().is_used = true;
     }
 
     /// Whether no turn was executed, none waits, and nobody has used the session otherwise.
     pub(super) fn is_unused(&self) -> bool {
         let state = self.lock();
-        state.calls.is_empty() && !state.has_executed
+        state.calls.is_empty() && !state.is_used
     }
 
     /// Whether only the recording knows if a turn with this key has ended.
@@ -321,7 +321,7 @@ impl CallTable {
                 CallEnd::Failed(error) => EndedTurn::Failed(error.clone()),
             };
             if was_executed {
-                state.has_executed = true;
+                state.is_used = true;
                 state.ended.insert(call.key.clone(), call.digest, known);
             }
             call.set(CallProgress::Ended(Arc::new(end)));

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::item_update::{DeltaKind, ItemUpdate};
 use crate::StreamError;
-use crate::json::{kind, owned, present, text};
+use crate::json::{is_empty, kind, owned, present, text};
 use crate::openai::item::Item;
 use crate::openai::item_kinds::is_for_client;
 use crate::stream::{CallDelta, Delta};
@@ -193,14 +193,4 @@ fn without_gaps(value: &Value) -> Value {
     };
     let entries = entries.iter().filter(|entry| !entry.is_null());
     entries.cloned().collect()
-}
-
-fn is_empty(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::String(text) => text.is_empty(),
-        Value::Array(items) => items.is_empty(),
-        Value::Object(members) => members.is_empty(),
-        Value::Bool(_) | Value::Number(_) => false,
-    }
 }
