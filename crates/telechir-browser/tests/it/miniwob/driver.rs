@@ -159,9 +159,7 @@ impl Driver {
 
     /// The centre of the first rendered element that a selector matches.
     pub(super) async fn point(&mut self, css: &str) -> Result<PagePoint, TaskError> {
-        let points = self.points(css).await?;
-        let first = points.first().copied();
-        first.ok_or_else(|| TaskError(format!("no element matches {css}")))
+        self.find(&format!("all(`{css}`)[0]")).await
     }
 
     /// A screenshot of the page.
@@ -234,8 +232,14 @@ impl Driver {
         self.act(action).await.map(|_| ())
     }
 
-    /// The centre of the element that an expression returns.
+    /// The centre of the element that an expression returns. An element whose picture is still
+    /// being loaded has no area and moves when the picture arrives, so this waits until it has one.
     pub(super) async fn find(&mut self, element: &str) -> Result<PagePoint, TaskError> {
+        let is_loading = format!(
+            "(e => e && getComputedStyle(e).content.startsWith('url(') && e.getClientRects().length \
+               && !(e.offsetWidth && e.offsetHeight))({element})"
+        );
+        self.until(&format!("!{is_loading}")).await?;
         let value = self
             .evaluate(&format!(
                 "(e => e && e.getClientRects().length ? mid(e) : null)({element})"
