@@ -1,5 +1,7 @@
 //! Runs turn after turn until the model is done, a limit is reached, or the run is cancelled.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 use telechir_http::HttpClient;
 use telechir_protocol::{Content, UsageContent};
@@ -8,6 +10,7 @@ use telechir_runtime::{RecordedConversation, SessionEvent};
 
 use crate::redact::Redactor;
 use crate::request::RequestSender;
+use crate::streamed_text::TextReceiver;
 use crate::task_run::TaskRun;
 use crate::{AgentError, AgentSession, ApiKey, CancelSignal, HttpLimits, RetryRule};
 
@@ -205,6 +208,7 @@ impl Agent {
             dialect,
             key,
             rule,
+            text_receiver: None,
         };
         Ok(Self {
             sender,
@@ -220,6 +224,15 @@ impl Agent {
     #[must_use]
     pub fn cancelled_by(mut self, signal: CancelSignal) -> Self {
         self.cancel = Some(signal);
+        self
+    }
+
+    /// Requests responses as streams, and gives the model's text to `receiver` as it arrives, without
+    /// secrets. It is for display: a response may break off and be requested again. The complete text
+    /// is in [`SessionEvent::AssistantMessage`] afterwards, as without a stream.
+    #[must_use]
+    pub fn stream_text_to(mut self, receiver: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.sender.text_receiver = Some(TextReceiver(Arc::new(receiver)));
         self
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use telechir_providers::{DecodeError, Dialect, EncodeError, NotAService};
+use telechir_providers::{DecodeError, Dialect, EncodeError, NotAService, StreamError};
 use telechir_runtime::RuntimeError;
 
 use crate::HttpError;
@@ -63,6 +63,9 @@ pub enum AgentError {
     /// The response does not conform to its dialect.
     #[error(transparent)]
     Decode(#[from] DecodeError),
+    /// The response arrived as a stream that is incomplete, or has an error.
+    #[error(transparent)]
+    Stream(#[from] StreamError),
     /// The dialect cannot represent the results.
     #[error(transparent)]
     Encode(#[from] EncodeError),

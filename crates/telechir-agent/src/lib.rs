@@ -22,6 +22,7 @@ mod replay;
 mod request;
 mod retry;
 mod session;
+mod streamed_text;
 mod task_run;
 
 pub use agent::{Agent, AgentSettings, EndReason, ResumeMessage, RunReport};

@@ -75,6 +75,31 @@ impl Redactor {
         without(&without(&text, &self.secrets), &self.inputs)
     }
 
+    /// Takes from the beginning of a growing text what no later text can make part of a secret, and
+    /// removes the secrets from it.
+    pub(crate) fn take_ready(&self, text: &mut String) -> String {
+        // A short value is removed with the quotes around it.
+        let quoted = self.values.iter();
+        let quoted = quoted.flat_map(|value| [format!("\"{value}\""), format!("\"{value}\\n\"")]);
+        let quoted: Vec<String> = quoted.collect();
+        let hidden = || self.secrets.iter().chain(&self.inputs).chain(&quoted);
+        let longest = hidden().map(String::len).max().unwrap_or(0);
+        let ready = text.len().saturating_sub(longest);
+        let mut end = (0..=ready)
+            .rfind(|at| text.is_char_boundary(*at))
+            .unwrap_or(0);
+        // Not in the middle of a secret.
+        while let Some(later) = hidden()
+            .flat_map(|hidden| text.match_indices(hidden.as_str()))
+            .map(|(start, found)| (start, start + found.len()))
+            .find(|(start, after)| *start < end && end < *after)
+        {
+            end = later.1;
+        }
+        let ready: String = text.drain(..end).collect();
+        self.text(&ready)
+    }
+
     /// Removes the secrets from every string and number of a provider's document.
     pub(crate) fn document(&self, document: &mut Value) {
         self.redact(document, true);
@@ -291,6 +316,29 @@ mod tests {
                 {"type": "tool_use", "id": "toolu_1", "input": {"text": "(hidden)"}},
                 {"type": "(hidden)"}]})
         );
+    }
+
+    #[test]
+    fn secrets_in_a_growing_text_are_removed_wherever_it_is_cut() {
+        let mut redactor = Redactor::of(["sk-0123456789".to_owned()]);
+        redactor.hide_input(vec!["pw1".to_owned(), "hunter22".to_owned()]);
+        let text = "é sk-0123456789 and \"pw1\", hunter22sk-0123456789 — sk-01 is none of them, it is short";
+        let expected = redactor.text(text);
+        for size in 1..text.len() {
+            let (mut pending, mut shown) = (String::new(), String::new());
+            for piece in text.as_bytes().chunks(size) {
+                // Bytes of one character in two pieces do not occur; each is a character here.
+                pending.extend(piece.iter().map(|byte| char::from(*byte)));
+                let ready = redactor.take_ready(&mut pending);
+                assert!(!ready.contains("0123456789") && !ready.contains("hunter22"));
+                shown.push_str(&ready);
+            }
+            shown.push_str(&redactor.text(&pending));
+            let as_bytes = |text: &str| text.bytes().map(char::from).collect::<String>();
+            assert_eq!(shown, as_bytes(&expected), "pieces of {size} bytes");
+        }
+        let mut text = "nothing to hide".to_owned();
+        assert_eq!(Redactor::default().take_ready(&mut text), "nothing to hide");
     }
 
     #[test]

@@ -5,9 +5,13 @@ use std::time::{Duration, Instant, SystemTime};
 
 use serde::de::IgnoredAny;
 use telechir_http::{Bytes, HttpClient, HttpRequest, HttpResponse, Method};
-use telechir_providers::{Conversation, Dialect, ProviderError, Request, Response, StopReason};
+use telechir_providers::{
+    Conversation, Dialect, ProviderError, Request, Response, StopReason, StreamError,
+};
 use telechir_runtime::SessionEvent;
 
+use crate::redact::Redactor;
+use crate::streamed_text::{StreamedText, TextReceiver};
 use crate::{Advice, AgentError, ApiKey, Attempt, HttpError, RetryDecision, RetryRule};
 
 /// Error codes of a failed response that are worth a retry.
@@ -20,6 +24,8 @@ pub(crate) struct RequestSender {
     pub(crate) dialect: Dialect,
     pub(crate) key: ApiKey,
     pub(crate) rule: RetryRule,
+    /// Who receives the model's text as it arrives; none: responses are not streamed.
+    pub(crate) text_receiver: Option<TextReceiver>,
 }
 
 /// A failed attempt with the data for the retry decision.
@@ -42,9 +48,13 @@ impl RequestSender {
         &self,
         conversation: &mut Conversation,
         step: u64,
+        redactor: &Redactor,
         emit: &(impl Fn(SessionEvent) + Sync),
     ) -> Result<Response, AgentError> {
-        let request = conversation.request();
+        let mut request = conversation.request();
+        if self.text_receiver.is_some() {
+            conversation.ask_for_stream(&mut request);
+        }
         let body = Bytes::from(serde_json::to_vec(&request.body)?);
         let (started, mut waited, mut attempt) = (Instant::now(), Duration::ZERO, 1);
         loop {
@@ -54,7 +64,8 @@ impl RequestSender {
                 screenshots = request.images,
                 "send a request"
             );
-            let failed = match self.attempt(conversation, &request, body.clone()).await {
+            let sent = self.attempt(conversation, &request, body.clone(), redactor);
+            let failed = match sent.await {
                 Ok((response, request_id)) => {
                     tracing::debug!(?request_id, "got an answer");
                     emit(received(step, started.elapsed(), &response));
@@ -82,19 +93,27 @@ impl RequestSender {
         conversation: &mut Conversation,
         request: &Request,
         body: Bytes,
+        redactor: &Redactor,
     ) -> Result<(Response, Option<String>), Box<FailedAttempt>> {
         let (name, value) = conversation.key_header(self.key.reveal());
         let mut headers = request.headers.clone();
         headers.push((name.to_owned(), value));
-        let sent = self
-            .client
-            .send(HttpRequest {
-                method: Method::POST,
-                path: request.path.clone(),
-                headers,
-                body,
-            })
-            .await;
+        let request = HttpRequest {
+            method: Method::POST,
+            path: request.path.clone(),
+            headers,
+            body,
+        };
+        let receiver = self.text_receiver.as_ref();
+        let mut streamed =
+            receiver.and_then(|receiver| StreamedText::new(self.dialect, receiver, redactor));
+        let sent = self.client.send_in_pieces(request, |bytes| {
+            if let Some(streamed) = &mut streamed {
+                streamed.push(bytes);
+            }
+        });
+        let sent = sent.await;
+        let streamed = streamed.and_then(StreamedText::finish);
         let response = sent.map_err(|error| Box::new(FailedAttempt::http(error)))?;
         let request_id = response
             .header("request-id")
@@ -103,25 +122,12 @@ impl RequestSender {
         if !response.is_success() {
             return Err(Box::new(FailedAttempt::status(response, request_id)));
         }
-        if let Some(what) = malformed(&response.body) {
-            let error = AgentError::NotAResponse {
-                what,
-                dialect: self.dialect.name(),
-            };
-            return Err(Box::new(FailedAttempt {
-                error,
-                response: None,
-                class: FailureClass::Other(Attempt::Malformed),
-            }));
-        }
-        let received = conversation.push_response(&response.body);
-        let response = received.map_err(|error| {
-            Box::new(FailedAttempt {
-                error: error.into(),
-                response: None,
-                class: FailureClass::Final,
-            })
-        })?;
+        let response = match streamed {
+            Some(stream) => stream
+                .and_then(|stream| conversation.push_stream(stream))
+                .map_err(|error| Box::new(FailedAttempt::stream(error)))?,
+            None => self.read(conversation, &response.body)?,
+        };
         match response.stop {
             StopReason::Failed { code, message } => {
                 Err(Box::new(FailedAttempt::model(code, message)))
@@ -134,6 +140,32 @@ impl RequestSender {
             | StopReason::ContextExceeded
             | StopReason::Incomplete { .. } => Ok((response, request_id)),
         }
+    }
+
+    /// Adds a response that arrived as one document to the conversation.
+    fn read(
+        &self,
+        conversation: &mut Conversation,
+        body: &[u8],
+    ) -> Result<Response, Box<FailedAttempt>> {
+        if let Some(what) = malformed(body) {
+            let error = AgentError::NotAResponse {
+                what,
+                dialect: self.dialect.name(),
+            };
+            return Err(Box::new(FailedAttempt {
+                error,
+                response: None,
+                class: FailureClass::Other(Attempt::Malformed),
+            }));
+        }
+        conversation.push_response(body).map_err(|error| {
+            Box::new(FailedAttempt {
+                error: error.into(),
+                response: None,
+                class: FailureClass::Final,
+            })
+        })
     }
 
     fn wait(&self, failed: &FailedAttempt, attempt: u32, waited: Duration) -> Option<Duration> {
@@ -181,6 +213,25 @@ impl FailedAttempt {
             | HttpError::Header { .. }
             | HttpError::ResponseTooLarge { .. }
             | HttpError::Redirect { .. } => FailureClass::Final,
+        };
+        Self {
+            error: error.into(),
+            response: None,
+            class,
+        }
+    }
+
+    fn stream(error: StreamError) -> Self {
+        let class = match &error {
+            // A rejected request has an error status; what is reported later is temporary.
+            StreamError::Provider { .. } => FailureClass::Other(Attempt::Transient),
+            StreamError::BadEvent { .. } | StreamError::Truncated { .. } => {
+                FailureClass::Other(Attempt::Malformed)
+            }
+            StreamError::TooLong { .. }
+            | StreamError::Broken
+            | StreamError::InconsistentCall(_)
+            | StreamError::Decode(_) => FailureClass::Final,
         };
         Self {
             error: error.into(),

@@ -183,7 +183,8 @@ impl<'a> TaskRun<'a> {
         });
         let stop = session.until_stopped();
         let emit = session.emitter();
-        let response = self.agent.sender.send(&mut self.conversation, step, &emit);
+        let sender = &self.agent.sender;
+        let response = sender.send(&mut self.conversation, step, &self.redactor, &emit);
         let received = tokio::select! {
             biased;
             received = session.wait_for(response) => Some(received),

@@ -230,6 +230,18 @@ impl HttpClient {
     /// # Errors
     /// If no complete response arrives within the limits, or it is a redirect.
     pub async fn send(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        self.send_in_pieces(request, |_| {}).await
+    }
+
+    /// Like [`Self::send`], and gives the body of a successful response to `piece` as it arrives.
+    ///
+    /// # Errors
+    /// As [`Self::send`]; some pieces may have arrived before.
+    pub async fn send_in_pieces(
+        &self,
+        request: HttpRequest,
+        piece: impl FnMut(&[u8]) + Send,
+    ) -> Result<HttpResponse, HttpError> {
         let bytes = request.body.len();
         let limit = self.limits.request_bytes;
         if bytes > limit {
@@ -237,7 +249,7 @@ impl HttpClient {
         }
         let request = self.build(request)?;
         let limit = self.limits.total;
-        let exchange = tokio::time::timeout(limit, self.exchange(request));
+        let exchange = tokio::time::timeout(limit, self.exchange(request, piece));
         exchange.await.unwrap_or_else(|_| {
             Err(HttpError::Timeout {
                 host: self.host.clone(),
@@ -277,6 +289,7 @@ impl HttpClient {
     async fn exchange(
         &self,
         request: hyper::Request<Full<Bytes>>,
+        mut piece: impl FnMut(&[u8]) + Send,
     ) -> Result<HttpResponse, HttpError> {
         let sent = match &self.connector {
             Connector::Plain(client) => client.request(request).await,
@@ -299,8 +312,14 @@ impl HttpClient {
             });
         }
         let limit = self.limits.response_bytes;
-        let read = Limited::new(body, limit).collect().await;
-        let body = read.map_err(|error| match error.downcast_ref::<LengthLimitError>() {
+        let body = Limited::new(body, limit).map_frame(|frame| {
+            if let Some(data) = frame.data_ref().filter(|_| head.status.is_success()) {
+                piece(data);
+            }
+            frame
+        });
+        let body = body.collect().await;
+        let body = body.map_err(|error| match error.downcast_ref::<LengthLimitError>() {
             Some(_) => HttpError::ResponseTooLarge {
                 host: self.host.clone(),
                 limit,

@@ -40,6 +40,11 @@ pub(crate) trait ChatApi: Sync {
     /// Builds the next request. Removes old screenshots from the items.
     fn request(&self, options: &RequestOptions, items: &mut Vec<Value>) -> Request;
 
+    /// Makes a request ask for its response as a stream.
+    fn stream(&self, request: &mut Request) {
+        request.body["stream"] = true.into();
+    }
+
     /// Why a response without content ended; `None` if there is content to decode.
     fn failure(&self, _response: &Value) -> Option<StopReason> {
         None

@@ -10,7 +10,8 @@ use telechir_protocol::{AnsweredTurn, Content, ModelTurn, UsageContent, json_lim
 use crate::chat_api::ChatApi;
 use crate::history::trim;
 use crate::{
-    DecodeError, Dialect, EncodeError, Report, Request, RequestOptions, StopReason, repeated_calls,
+    DecodeError, Dialect, EncodeError, Report, Request, RequestOptions, ResponseStream, StopReason,
+    StreamError, repeated_calls,
 };
 
 /// A decoded response of a model.
@@ -91,13 +92,33 @@ impl Conversation {
         self.chat_api.request(&self.options, &mut self.items)
     }
 
+    /// Makes a request ask for its response as a stream, which [`Dialect::stream`] decodes.
+    pub fn ask_for_stream(&self, request: &mut Request) {
+        self.chat_api.stream(request);
+    }
+
     /// Decodes the response to the last request and adds it to the conversation. A call that repeats
     /// an id gets another one where the service accepts one result per id; it is not executed.
     ///
     /// # Errors
     /// If the body is not JSON, not of this dialect, or has a call without an id.
     pub fn push_response(&mut self, bytes: &[u8]) -> Result<Response, DecodeError> {
-        let mut body: Value = json_limits::parse(bytes)?;
+        let body: Value = json_limits::parse(bytes)?;
+        self.push_body(body, Report::default())
+    }
+
+    /// As [`Self::push_response`], with a response that arrived as a stream.
+    ///
+    /// # Errors
+    /// If the stream is incomplete, or its response is not of this dialect or has a call without an
+    /// id.
+    pub fn push_stream(&mut self, stream: ResponseStream) -> Result<Response, StreamError> {
+        let (body, rounded) = stream.into_response()?;
+        Ok(self.push_body(body, rounded)?)
+    }
+
+    /// Adds a response; `rounded` is what changed when its JSON was read.
+    fn push_body(&mut self, mut body: Value, rounded: Report) -> Result<Response, DecodeError> {
         if let Some(stop) = self.chat_api.failure(&body) {
             return Ok(Response {
                 turn: ModelTurn::new(Vec::new())?,
@@ -111,6 +132,7 @@ impl Conversation {
         if !self.dialect.codec().accepts_results_of_one_id {
             turn = repeated_calls::rename(turn, &mut body, &mut report)?;
         }
+        report.absorb(rounded);
         let has_calls = !turn.calls().is_empty();
         let stop = self
             .chat_api

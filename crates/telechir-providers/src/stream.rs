@@ -109,19 +109,28 @@ impl ResponseStream {
     /// # Errors
     /// If the response is incomplete or cannot be decoded.
     pub fn finish(self) -> Result<StreamedResponse, StreamError> {
-        if self.is_broken {
-            return Err(StreamError::Broken);
-        }
-        let mut rounded = ParsingLosses::default();
-        let response = self.decoder.finish(&mut rounded)?;
-        let (turn, mut report) = self.dialect.decode_turn(response.clone())?;
-        rounded.report_missing_members(&response, &mut report);
-        rounded.report_to("", &mut report);
+        let dialect = self.dialect;
+        let (response, rounded) = self.into_response()?;
+        let (turn, mut report) = dialect.decode_turn(response.clone())?;
+        report.absorb(rounded);
         Ok(StreamedResponse {
             response,
             turn,
             report,
         })
+    }
+
+    /// The complete response, not decoded, and what was rounded in it.
+    pub(crate) fn into_response(self) -> Result<(Value, Report), StreamError> {
+        if self.is_broken {
+            return Err(StreamError::Broken);
+        }
+        let mut rounded = ParsingLosses::default();
+        let response = self.decoder.finish(&mut rounded)?;
+        let mut report = Report::default();
+        rounded.report_missing_members(&response, &mut report);
+        rounded.report_to("", &mut report);
+        Ok((response, report))
     }
 }
 

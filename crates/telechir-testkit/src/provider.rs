@@ -16,6 +16,7 @@ mod script;
 mod script_player;
 mod server;
 mod shape;
+mod streams;
 mod templates;
 
 pub use rejection::Rejection;

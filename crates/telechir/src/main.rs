@@ -36,6 +36,7 @@ mod session_events;
 mod session_host;
 mod shared_session;
 mod socket_folder;
+mod streamed_message;
 mod system_prompt;
 mod terminal_line;
 mod terminal_prompt;

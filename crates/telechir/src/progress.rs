@@ -9,7 +9,8 @@ use telechir_protocol::display::escape;
 use telechir_runtime::{ActionEffect, SessionEvent};
 use tokio::task::JoinHandle;
 
-use crate::session_events::SessionEvents;
+use crate::session_events::{RunEvent, RunEvents};
+use crate::streamed_message::StreamedMessage;
 use crate::terminal_line::{ERASE_LINE, TerminalLine};
 
 /// Maximum width of an action's summary in characters; longer ones are cut.
@@ -18,8 +19,6 @@ const MAX_SUMMARY_CHARS: usize = 56;
 const MIN_SUMMARY_CHARS: usize = 20;
 /// Width of an action's line beside the summary.
 const LINE_CHARS: usize = 49;
-/// Maximum number of lines shown of a model's message.
-const MAX_MESSAGE_LINES: usize = 12;
 /// Width of the progress bar in characters.
 const BAR_CHARS: u64 = 20;
 /// Timeout for writing the last lines.
@@ -31,7 +30,7 @@ pub(crate) struct Progress(JoinHandle<()>);
 
 impl Progress {
     /// Shows these events in a background task.
-    pub(crate) fn start(events: SessionEvents) -> Self {
+    pub(crate) fn start(events: RunEvents) -> Self {
         let style = if stderr().is_terminal() {
             OutputStyle::Terminal
         } else {
@@ -64,17 +63,22 @@ enum OutputStyle {
 
 /// Writes events until the session ends or the output is closed. Nothing is written while a
 /// question is open.
-async fn show(mut events: SessionEvents, out: &mut (impl Write + Send), style: OutputStyle) {
+async fn show(mut events: RunEvents, out: &mut (impl Write + Send), style: OutputStyle) {
     let mut timeline = Timeline::default();
     while let Some(event) = events.next().await {
         let mut terminal = TerminalLine::hold().await;
         timeline.columns = (style == OutputStyle::Terminal).then(columns).flatten();
-        let lines = timeline.lines(&event);
+        let lines = match &event {
+            RunEvent::Session(event) => timeline.lines(event),
+            RunEvent::Text(text) => timeline.message.push(text),
+        };
         if write_lines(out, &lines, &timeline, style).is_err() {
             return;
         }
         terminal.set_bar(style == OutputStyle::Terminal && !timeline.ended);
-        if matches!(*event, SessionEvent::SessionClosed { .. }) {
+        if let RunEvent::Session(event) = event
+            && matches!(*event, SessionEvent::SessionClosed { .. })
+        {
             return;
         }
     }
@@ -101,7 +105,7 @@ fn write_lines(
         writeln!(out, "{clear}{line}")?;
     }
     if style == OutputStyle::Terminal && !timeline.ended {
-        write!(out, "{clear}{}", timeline.bar())?;
+        write!(out, "{clear}{}", timeline.last_row())?;
     }
     out.flush()
 }
@@ -115,13 +119,25 @@ struct Timeline {
     ended: bool,
     /// Whether a line was shown about the call that arrived last.
     is_call_shown: bool,
+    /// The message that the model is writing.
+    message: StreamedMessage,
+    /// Whether the message of the last response was shown as it arrived.
+    is_message_shown: bool,
     /// Width of the terminal; none for a file, a pipe or an unknown width.
     columns: Option<usize>,
 }
 
 impl Timeline {
     fn lines(&mut self, event: &SessionEvent) -> Vec<String> {
-        let lines = self.lines_of(event);
+        let mut lines = Vec::new();
+        if matches!(
+            event,
+            SessionEvent::ResponseReceived { .. } | SessionEvent::Retrying { .. }
+        ) {
+            self.is_message_shown = !self.message.is_empty();
+            lines = self.message.finish();
+        }
+        lines.extend(self.lines_of(event));
         let is_about_call = matches!(
             event,
             SessionEvent::CallJudged { .. } | SessionEvent::ActionFinished { .. }
@@ -171,7 +187,12 @@ impl Timeline {
                     one_line(reason)
                 )]
             }
-            SessionEvent::AssistantMessage { text } => message_lines(text),
+            SessionEvent::AssistantMessage { .. } if self.is_message_shown => Vec::new(),
+            SessionEvent::AssistantMessage { text } => {
+                let mut lines = self.message.push(text);
+                lines.extend(self.message.finish());
+                lines
+            }
             SessionEvent::CallJudged {
                 verdict: verdict @ (Verdict::Ask | Verdict::Deny),
                 rule,
@@ -322,8 +343,17 @@ impl Timeline {
         })
     }
 
-    /// The bar in one row: a longer one would wrap, and only its last row could be erased.
-    fn bar(&self) -> String {
+    /// The last row of a terminal: the line that the model is writing, or else the bar. A longer row
+    /// would wrap, and only its last part could be erased.
+    fn last_row(&self) -> String {
+        // A character in the last column makes some terminals wrap.
+        let room = self.columns.map_or(usize::MAX, |columns| columns - 1);
+        self.message
+            .last_row(room)
+            .unwrap_or_else(|| self.bar(room))
+    }
+
+    fn bar(&self, room: usize) -> String {
         let done = (self.step.min(self.limit) * BAR_CHARS)
             .checked_div(self.limit)
             .unwrap_or(0);
@@ -335,8 +365,6 @@ impl Timeline {
             format!("[{bar}] {steps}"),
             steps,
         ];
-        // A character in the last column makes some terminals wrap.
-        let room = self.columns.map_or(usize::MAX, |columns| columns - 1);
         let fits = |form: &&String| form.chars().count() <= room;
         forms.iter().find(fits).cloned().unwrap_or_default()
     }
@@ -358,20 +386,6 @@ fn tokens(input: Option<u64>, output: Option<u64>) -> String {
         (Some(input), Some(output)) => format!(" ({input} tokens in, {output} out)"),
         _ => String::new(),
     }
-}
-
-fn message_lines(text: &str) -> Vec<String> {
-    let shown = escape(text);
-    let mut lines: Vec<String> = shown
-        .lines()
-        .take(MAX_MESSAGE_LINES)
-        .map(|line| format!("   model: {line}"))
-        .collect();
-    let more = shown.lines().count().saturating_sub(MAX_MESSAGE_LINES);
-    if more > 0 {
-        lines.push(format!("   model: … {more} more lines"));
-    }
-    lines
 }
 
 fn one_line(text: &str) -> String {
@@ -477,7 +491,7 @@ mod tests {
                 columns: Some(columns),
                 ..Timeline::default()
             };
-            assert_eq!(timeline.bar(), expected, "{columns}");
+            assert_eq!(timeline.last_row(), expected, "{columns}");
         }
     }
 

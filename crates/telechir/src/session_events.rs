@@ -2,8 +2,64 @@
 
 use std::sync::Arc;
 
+use telechir_agent::Agent;
 use telechir_host::EventStream;
 use telechir_runtime::{EventReader, SessionEvent};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+/// The model's text as it arrives, in pieces. It ends with the agent.
+pub(crate) type ModelText = UnboundedReceiver<String>;
+
+/// What a run shows: the events of its session, and the model's text before its event.
+#[derive(Debug)]
+pub(crate) struct RunEvents {
+    events: SessionEvents,
+    text: Option<ModelText>,
+}
+
+/// One of them.
+#[derive(Debug)]
+pub(crate) enum RunEvent {
+    Session(Arc<SessionEvent>),
+    /// The next characters of a message, without secrets.
+    Text(String),
+}
+
+impl RunEvents {
+    /// Without a text, messages are shown when they are complete.
+    pub(crate) fn new(events: SessionEvents, text: Option<ModelText>) -> Self {
+        Self { events, text }
+    }
+
+    /// The next event; none after the last. Cancel-safe.
+    pub(crate) async fn next(&mut self) -> Option<RunEvent> {
+        if let Some(text) = &mut self.text {
+            // The text of a message is complete before the event that has it.
+            tokio::select! {
+                biased;
+                piece = text.recv() => match piece {
+                    Some(piece) => return Some(RunEvent::Text(piece)),
+                    None => self.text = None,
+                },
+                event = self.events.next() => return event.map(RunEvent::Session),
+            }
+        }
+        self.events.next().await.map(RunEvent::Session)
+    }
+}
+
+/// An agent that streams its model's text, and the text for each of two readers.
+pub(crate) fn with_streamed_text(agent: Agent) -> (Agent, [Option<ModelText>; 2]) {
+    let (first, first_text) = unbounded_channel();
+    let (second, second_text) = unbounded_channel();
+    let agent = agent.stream_text_to(move |text| {
+        for reader in [&first, &second] {
+            // One that does not read is gone.
+            let _gone = reader.send(text.to_owned());
+        }
+    });
+    (agent, [Some(first_text), Some(second_text)])
+}
 
 /// The events of a session from now on.
 #[derive(Debug)]

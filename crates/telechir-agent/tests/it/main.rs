@@ -11,5 +11,6 @@ mod resume;
 mod retries;
 mod run;
 mod sdk;
+mod streams;
 mod termination;
 mod wire;

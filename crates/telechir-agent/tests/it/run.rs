@@ -1,5 +1,7 @@
 //! One run with one script, and assertions on its outcome.
 
+use std::sync::{Arc, Mutex};
+
 use serde_json::Value;
 use telechir_agent::{Agent, AgentError, AgentSettings, ApiKey, CancelSignal, RunReport};
 use telechir_policy::Policy;
@@ -24,6 +26,8 @@ pub(crate) struct TestRun {
     pub(crate) actions: ActionLog,
     pub(crate) session_has_shell: bool,
     pub(crate) screenshots: ImageLimit,
+    /// Whether responses are streamed.
+    pub(crate) is_streamed: bool,
 }
 
 /// The outcome of a run.
@@ -33,6 +37,8 @@ pub(crate) struct TestOutcome {
     pub(crate) actions: Vec<String>,
     pub(crate) report: PlayReport,
     pub(crate) events: Vec<SessionEvent>,
+    /// The text that arrived piece by piece.
+    pub(crate) streamed_text: String,
 }
 
 impl TestRun {
@@ -49,6 +55,7 @@ impl TestRun {
             actions,
             session_has_shell: true,
             screenshots: ImageLimit::default(),
+            is_streamed: false,
         }
     }
 
@@ -71,6 +78,11 @@ impl TestRun {
         let mut agent = Agent::new(settings).unwrap();
         if let Some(signal) = self.cancel {
             agent = agent.cancelled_by(signal);
+        }
+        let streamed_text = Arc::new(Mutex::new(String::new()));
+        if self.is_streamed {
+            let text = Arc::clone(&streamed_text);
+            agent = agent.stream_text_to(move |piece| text.lock().unwrap().push_str(piece));
         }
         let screen = RecordingScreen {
             actions: self.actions.clone(),
@@ -102,6 +114,7 @@ impl TestRun {
             actions: self.actions.lines(),
             report: server.report(),
             events,
+            streamed_text: streamed_text.lock().unwrap().clone(),
         }
     }
 }

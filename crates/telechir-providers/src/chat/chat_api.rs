@@ -58,6 +58,14 @@ impl ChatApi for CompletionsChat {
         }
     }
 
+    /// The usage is part of a stream only where it is asked for; Mistral's always has it.
+    fn stream(&self, request: &mut Request) {
+        request.body["stream"] = true.into();
+        if matches!(self.0, Flavour::Functions | Flavour::Inline) {
+            request.body["stream_options"] = json!({"include_usage": true});
+        }
+    }
+
     /// The stop reason of a response that contains only an error.
     fn failure(&self, response: &Value) -> Option<StopReason> {
         let choice = choice(response)?;
@@ -157,8 +165,14 @@ fn as_input_message(mut message: Fields) -> Option<Value> {
         .and_then(Value::as_array_mut)
         .map(Vec::as_mut_slice)
         .unwrap_or_default();
-    for call in calls.iter_mut().filter_map(|call| call.get_mut("function")) {
-        repair_arguments(call);
+    for call in calls {
+        // The position of a streamed call, which strict servers reject in a request.
+        if let Some(call) = call.as_object_mut() {
+            call.shift_remove("index");
+        }
+        if let Some(function) = call.get_mut("function") {
+            repair_arguments(function);
+        }
     }
     if let Some(call) = message.get_mut("function_call") {
         repair_arguments(call);

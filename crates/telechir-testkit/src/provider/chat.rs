@@ -50,6 +50,9 @@ const MEMBERS: &[&str] = &[
     "stream",
 ];
 
+/// Members that Mistral does not know.
+const OTHERS: [&str; 2] = ["store", "stream_options"];
+
 pub(super) fn extra(location: &str, member: &str) -> Rejection {
     Rejection::invalid(format!(
         "{location}: Additional properties are not allowed ('{member}' was unexpected)"
@@ -78,7 +81,7 @@ pub(super) fn check(
     check_key(headers)?;
     let members = object(body, "request")?;
     let is_known =
-        |name: &str| MEMBERS.contains(&name) || (name == "store" && rules != Rules::Mistral);
+        |name: &str| MEMBERS.contains(&name) || (OTHERS.contains(&name) && rules != Rules::Mistral);
     if let Some(name) = members.keys().find(|name| !is_known(name)) {
         return Err(extra("request", name));
     }

@@ -4,6 +4,7 @@ use axum::body::Bytes;
 use axum::http::HeaderMap;
 use serde_json::{Map, Value, json};
 
+use super::streams::{self, StreamedBody};
 use super::templates::{Values, filled, filled_text, taken};
 use super::{
     Expectation, Fault, PlayReport, Provider, Rejection, RepeatUntil, Script, ScriptTurn,
@@ -27,8 +28,12 @@ pub(super) struct ScriptPlayer {
 pub(super) struct HttpReply {
     pub(super) status: u16,
     pub(super) headers: Map<String, Value>,
-    pub(super) body: String,
+    pub(super) kind: &'static str,
+    pub(super) body: Bytes,
 }
+
+/// The content type of a complete document.
+pub(super) const JSON: &str = "application/json";
 
 type Results = std::collections::BTreeMap<String, String>;
 
@@ -52,6 +57,7 @@ impl ScriptPlayer {
         path: &str,
         headers: &HeaderMap,
         body: &Bytes,
+        is_streamed: bool,
     ) -> Result<HttpReply, Rejection> {
         if self
             .must_repeat
@@ -86,7 +92,8 @@ impl ScriptPlayer {
         if self.round == 0 {
             self.learn(turn, &results)?;
         }
-        self.content(script.provider, turn, &request)
+        let is_streamed = is_streamed || request["stream"] == true;
+        self.content(script.provider, turn, &request, is_streamed)
     }
 
     /// Validates a request against the responses so far, and returns its results. A request that says
@@ -159,6 +166,7 @@ impl ScriptPlayer {
         provider: Provider,
         turn: &ScriptTurn,
         request: &Value,
+        is_streamed: bool,
     ) -> Result<HttpReply, Rejection> {
         self.round += 1;
         self.values
@@ -175,10 +183,19 @@ impl ScriptPlayer {
             self.report.played += 1;
             self.round = 0;
         }
+        let body = match is_streamed {
+            true => streams::stream(provider, request, &answer),
+            false => StreamedBody {
+                kind: JSON,
+                bytes: answer.to_string().into(),
+            },
+        };
+        self.report.streamed += usize::from(is_streamed);
         Ok(HttpReply {
             status: 200,
             headers: Map::new(),
-            body: answer.to_string(),
+            kind: body.kind,
+            body: body.bytes,
         })
     }
 }
@@ -262,7 +279,8 @@ fn faulty(fault: &Fault, provider: Provider) -> HttpReply {
     HttpReply {
         status: fault.status,
         headers,
-        body,
+        kind: JSON,
+        body: body.into(),
     }
 }
 

@@ -13,8 +13,8 @@ use serde_json::Map;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-use super::script_player::{HttpReply, ScriptPlayer};
-use super::{Provider, Rejection, Script, bodies, converse, google};
+use super::script_player::{HttpReply, JSON, ScriptPlayer};
+use super::{Provider, Rejection, Script, bodies, converse, google, streams};
 
 /// Maximum bytes of a request body, Anthropic's limit.
 const MAX_BODY_BYTES: usize = 32_000_000;
@@ -37,6 +37,8 @@ pub struct PlayReport {
     pub played: usize,
     /// Number of turns in the script.
     pub turns: usize,
+    /// Number of responses that were sent as streams.
+    pub streamed: usize,
     /// Number of requests from which older turns were removed.
     pub shortened: usize,
     /// Rejected requests, in order.
@@ -146,9 +148,12 @@ impl ServerState {
     ) -> Result<HttpReply, Rejection> {
         let mut player = self.player();
         player.report.requests += 1;
+        let plain_path = streams::path_without_stream(self.script.provider, path);
+        let is_streamed = plain_path.is_some();
+        let path = plain_path.as_deref().unwrap_or(path);
         let outcome = self
             .check_envelope(path, headers, body)
-            .and_then(|()| player.answer(&self.script, path, headers, body));
+            .and_then(|()| player.answer(&self.script, path, headers, body, is_streamed));
         if let Err(rejection) = &outcome {
             player.report.rejections.push(rejection.clone());
         }
@@ -198,7 +203,8 @@ async fn model(State(state): State<Arc<ServerState>>, request: Request) -> Respo
         return respond(HttpReply {
             status: 404,
             headers: Map::new(),
-            body: String::new(),
+            kind: JSON,
+            body: Bytes::new(),
         });
     }
     let read = to_bytes(body, MAX_BODY_BYTES).await;
@@ -208,7 +214,8 @@ async fn model(State(state): State<Arc<ServerState>>, request: Request) -> Respo
     respond(outcome.unwrap_or_else(|rejection| HttpReply {
         status: rejection.status,
         headers: rejection.headers(state.script.provider),
-        body: rejection.body(state.script.provider).to_string(),
+        kind: JSON,
+        body: rejection.body(state.script.provider).to_string().into(),
     }))
 }
 
@@ -227,7 +234,7 @@ fn respond(reply: HttpReply) -> Response {
     let headers = response.headers_mut();
     headers.insert(
         header::CONTENT_TYPE,
-        header::HeaderValue::from_static("application/json"),
+        header::HeaderValue::from_static(reply.kind),
     );
     headers.insert(
         "request-id",

@@ -1,9 +1,13 @@
 //! The flags of `run` about its conversation.
 
+use std::io::{IsTerminal as _, stderr};
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+use telechir_agent::Agent;
 use telechir_providers::ImageLimit;
+
+use crate::session_events::{ModelText, with_streamed_text};
 
 #[derive(Debug, Args)]
 pub(crate) struct ConversationArguments {
@@ -25,6 +29,9 @@ pub(crate) struct ConversationArguments {
     /// [default: no limit].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1000..))]
     pub(crate) max_history_tokens: Option<u64>,
+    /// Show the model's text as it arrives: if stderr is a terminal (auto), always, or never.
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub(crate) stream: StreamWhen,
     /// Serve the live page of this run on loopback, and print its address on stderr: with answers if that
     /// is a terminal, else read-only.
     #[arg(long)]
@@ -34,7 +41,28 @@ pub(crate) struct ConversationArguments {
     pub(crate) json: bool,
 }
 
+/// When responses are requested as streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StreamWhen {
+    Auto,
+    Always,
+    Never,
+}
+
 impl ConversationArguments {
+    /// The agent, and the text of its model for the progress and for the events, if it is streamed.
+    pub(crate) fn stream_text(&self, agent: Agent) -> (Agent, [Option<ModelText>; 2]) {
+        let is_streamed = match self.stream {
+            StreamWhen::Auto => stderr().is_terminal(),
+            StreamWhen::Always => true,
+            StreamWhen::Never => false,
+        };
+        match is_streamed {
+            true => with_streamed_text(agent),
+            false => (agent, [None, None]),
+        }
+    }
+
     /// How many screenshots stay in the conversation.
     pub(crate) fn images(&self) -> ImageLimit {
         let Some(keep) = self.keep_screenshots.map(usize::from) else {

@@ -29,7 +29,7 @@ use crate::secrets::Secrets;
 use crate::service::{self, Service};
 use crate::session::{self, LiveSession, Stopped};
 use crate::session_config::GivenFlags;
-use crate::session_events::SessionEvents;
+use crate::session_events::{RunEvents, SessionEvents};
 use crate::system_prompt::{Machine, ProgramNetwork, SystemTexts};
 
 /// How long the end of a stopped run may take.
@@ -56,6 +56,7 @@ pub(crate) async fn run(mut arguments: RunArguments) -> Result<ExitCode, CliErro
     };
     let (canceller, signal) = Canceller::new();
     let agent = model.agent(&arguments)?.cancelled_by(signal);
+    let (agent, [text, json_text]) = arguments.conversation.stream_text(agent);
     let caller = OneCall {
         command: "run",
         wait: Duration::from_secs(arguments.approval_wait),
@@ -80,10 +81,11 @@ pub(crate) async fn run(mut arguments: RunArguments) -> Result<ExitCode, CliErro
             return Err(error);
         }
     };
-    let progress = Progress::start(SessionEvents::Own(open.session.subscribe()));
+    let subscribe = || SessionEvents::Own(open.session.subscribe());
+    let progress = Progress::start(RunEvents::new(subscribe(), text));
     let is_json = arguments.conversation.json;
-    let json = is_json.then(|| JsonEvents::start(SessionEvents::Own(open.session.subscribe())));
-    let events = SessionEvents::Own(open.session.subscribe());
+    let json = is_json.then(|| JsonEvents::start(RunEvents::new(subscribe(), json_text)));
+    let events = subscribe();
     let outcome = {
         let mut work = pin!(work.finish(&agent, &mut open));
         let outcome = session::until_stopped(&mut work).await;

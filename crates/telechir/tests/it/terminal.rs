@@ -170,3 +170,70 @@ fn telechir(telechir: &Telechir, arguments: &[&str]) -> Ran {
         "",
     )
 }
+
+/// A turn with a text of two lines, and a command.
+fn text_and_command() -> Value {
+    let text = "I look around.\nThen I tidy up.";
+    json!({"with": {"stop_reason": "tool_use"}, "say": [{"type": "text", "text": text},
+        {"type": "tool_use", "id": "t1", "name": "bash", "input": {"command": "ls"}}]})
+}
+
+#[test]
+fn a_terminal_shows_the_model_s_text_as_it_arrives_and_once() {
+    for (flags, streamed) in [("", 2), ("--stream never", 0)] {
+        let task = Task::new(&[text_and_command()]);
+        let run = task.start_with(flags, 24, 80);
+        let screen = run.wait_for("session ended", 1);
+        assert_eq!(task.server.report().streamed, streamed, "{flags}");
+        for line in ["model: I look around.", "model: Then I tidy up."] {
+            assert_eq!(screen.matches(line).count(), 1, "{screen}");
+        }
+        let transcript = task.finish(run);
+        let answered = transcript
+            .find("step 1: the model answered")
+            .expect("a step");
+        let text = transcript.find("model: I look around.").expect("the text");
+        assert_eq!(text < answered, streamed > 0, "{transcript:?}");
+    }
+}
+
+#[test]
+fn events_have_the_model_s_text_as_it_arrives() {
+    let task = Task::new(&[]);
+    let base = task.server.base_url();
+    let mut command = task.telechir.command(&[
+        "run",
+        "say it",
+        "--provider",
+        "anthropic",
+        "--model",
+        "claude-sonnet-4-5",
+        "--base-url",
+        &base,
+        "--shell",
+        "--json",
+        "--stream",
+        "always",
+    ]);
+    command.env("ANTHROPIC_API_KEY", "sk-test");
+    let ran = Ran::of(&mut command, "");
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let events: Vec<Value> = ran
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("a JSON line"))
+        .collect();
+    let at = |name: &str| events.iter().position(|event| event["event"] == name);
+    let deltas: Vec<&str> = events
+        .iter()
+        .filter(|event| event["event"] == "assistant_message_delta")
+        .filter_map(|event| event["text"].as_str())
+        .collect();
+    assert!(deltas.len() > 1, "{deltas:?}");
+    assert_eq!(deltas.concat(), "All of it is done.");
+    let message = at("assistant_message").expect("the message");
+    assert_eq!(events[message]["text"], "All of it is done.");
+    assert!(at("assistant_message_delta") < Some(message));
+    assert_eq!(ran.stderr.matches("model: All of it is done.").count(), 1);
+    task.telechir.assert_nothing_left();
+}

@@ -31,6 +31,13 @@ impl ChatApi for AnthropicBodyChat {
         }
     }
 
+    fn stream(&self, request: &mut Request) {
+        match self {
+            Self::Messages => ANTHROPIC.stream(request),
+            Self::Invoke => request.path.push_str("-with-response-stream"),
+        }
+    }
+
     fn push_response(
         &self,
         response: &Value,

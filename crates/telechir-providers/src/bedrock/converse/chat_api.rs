@@ -60,6 +60,10 @@ impl ChatApi for ConverseChat {
         }
     }
 
+    fn stream(&self, request: &mut Request) {
+        request.path.push_str("-stream");
+    }
+
     fn push_response(
         &self,
         response: &Value,

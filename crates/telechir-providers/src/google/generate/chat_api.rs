@@ -51,6 +51,11 @@ impl ChatApi for GenerateChat {
         }
     }
 
+    fn stream(&self, request: &mut Request) {
+        let path = request.path.trim_end_matches(":generateContent");
+        request.path = format!("{path}:streamGenerateContent?alt=sse");
+    }
+
     fn failure(&self, response: &Value) -> Option<StopReason> {
         let feedback = response.get("promptFeedback")?;
         let reason = text_of(feedback, "blockReason");

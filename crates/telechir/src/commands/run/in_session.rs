@@ -28,7 +28,7 @@ use crate::log::print_note;
 use crate::progress::Progress;
 use crate::session::{Stopped, until_stopped};
 use crate::session_config::SessionConfig;
-use crate::session_events::SessionEvents;
+use crate::session_events::{RunEvents, SessionEvents};
 use crate::session_host::{Caller, answered_contents, enter, host_failure, paths};
 use crate::system_prompt::{Machine, ProgramNetwork, SystemTexts};
 use crate::terminal_prompt::TerminalPrompt;
@@ -72,6 +72,7 @@ pub(super) async fn run(
         .filter(|read| read.digest() == policy);
     let (canceller, signal) = Canceller::new();
     let agent = model.agent(&arguments)?.cancelled_by(signal);
+    let (agent, [text, json_text]) = arguments.conversation.stream_text(agent);
     let screenshots = ScreenshotsFor::Model {
         dialect: model.dialect.name().to_owned(),
         name: model.name.clone(),
@@ -81,9 +82,12 @@ pub(super) async fn run(
     let offer = offer.map_err(host_failure)?;
     let client = Arc::new(client);
     let is_json = arguments.conversation.json;
-    let progress = Progress::start(events(&client, &offer).await?);
+    let progress = Progress::start(RunEvents::new(events(&client, &offer).await?, text));
     let json = match is_json {
-        true => Some(JsonEvents::start(events(&client, &offer).await?)),
+        true => {
+            let events = events(&client, &offer).await?;
+            Some(JsonEvents::start(RunEvents::new(events, json_text)))
+        }
         false => None,
     };
     let cancelled_events = events(&client, &offer).await?;
