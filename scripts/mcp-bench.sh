@@ -14,7 +14,7 @@ if ! [[ -e $peers/complete ]]; then
   rm -rf "$peers" && mkdir -p "$peers"
   # Installation scripts would download browsers.
   for package in @playwright/mcp@0.0.83 chrome-devtools-mcp@1.11.0 @wonderwhy-er/desktop-commander@0.2.52; do
-    PATH=$target/mcp-clients/python/bin:$PATH npm install --silent --no-audit --no-fund --ignore-scripts \
+    PATH=$target/mcp-clients/python/bin:$PATH scripts/retry.sh npm install --silent --no-audit --no-fund --ignore-scripts \
       --prefix "$peers" "$package" || echo "failed to install $package; the tables name it as missing" >&2
   done
   touch "$peers/complete"

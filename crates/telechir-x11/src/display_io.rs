@@ -26,6 +26,29 @@ const MAX_REPEATS: u32 = 1_000;
 /// Input that is older than this has been handled.
 const MAX_HANDLING: Duration = Duration::from_secs(1);
 
+/// The keys that follow typed text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum NextKeys {
+    /// Ctrl, Alt or Super with another key. A program that completes the text with a delay gives
+    /// these no other meaning until then.
+    Shortcut,
+    /// For example Enter or Tab, which such a program would lose.
+    Other,
+}
+
+impl NextKeys {
+    fn of(chord: &Chord) -> Self {
+        let is_completing = |key: &Key| matches!(key, Key::Named(NamedKey::Enter | NamedKey::Tab));
+        let mut modifiers = chord.modifiers();
+        match modifiers.any(|modifier| modifier != Modifier::Shift)
+            && !chord.keys().iter().any(is_completing)
+        {
+            true => Self::Shortcut,
+            false => Self::Other,
+        }
+    }
+}
+
 /// The kind of the latest input.
 #[derive(Clone, Copy, Debug)]
 enum LatestInput {
@@ -109,17 +132,17 @@ impl DisplayIo {
     }
 
     /// Waits until the focused program has handled the latest input: a key may open the dialog that
-    /// the next one is for.
-    async fn wait_until_handled(&mut self) -> Result<(), XError> {
+    /// the next one is for, and some keys after a text need a program that is quiet.
+    async fn wait_until_handled(&mut self, next: NextKeys) -> Result<(), XError> {
         let latest = self
             .latest_input
             .replace((Instant::now(), LatestInput::Action));
         let Some((_, input)) = latest.filter(|(at, _)| at.elapsed() < MAX_HANDLING) else {
             return Ok(());
         };
-        let handling = match input {
-            LatestInput::Text => Handling::Quiet,
-            LatestInput::Action => Handling::Asleep,
+        let handling = match (input, next) {
+            (LatestInput::Text, NextKeys::Other) => Handling::Quiet,
+            (LatestInput::Text, NextKeys::Shortcut) | (LatestInput::Action, _) => Handling::Asleep,
         };
         let connection = &self.view.connection;
         self.keyboard
@@ -286,7 +309,7 @@ impl DisplayIo {
             Some(_) | None => false,
         };
         if !is_pasted {
-            self.wait_until_handled().await?;
+            self.wait_until_handled(NextKeys::Other).await?;
             let connection = &self.view.connection;
             let limit = (&self.input_limit, &self.windows);
             self.keyboard
@@ -316,7 +339,7 @@ impl DisplayIo {
             let message = format!("repeat is {repeat}; expected 1 to {MAX_REPEATS}");
             return Err(DeviceError::Refused { message });
         }
-        self.wait_until_handled().await?;
+        self.wait_until_handled(NextKeys::of(chord)).await?;
         let inputs = self.keyboard.chord(&self.view.connection, chord).await?;
         self.check_focus().await?;
         let mut guard = self.press_guard();
@@ -332,7 +355,7 @@ impl DisplayIo {
         chord: &Chord,
         duration: Duration,
     ) -> Result<ActionReport, DeviceError> {
-        self.wait_until_handled().await?;
+        self.wait_until_handled(NextKeys::of(chord)).await?;
         let inputs = self.keyboard.chord(&self.view.connection, chord).await?;
         self.check_focus().await?;
         let mut guard = self.press_guard();
@@ -344,7 +367,7 @@ impl DisplayIo {
     }
 
     pub(crate) async fn key_down(&mut self, chord: &Chord) -> Result<ActionReport, DeviceError> {
-        self.wait_until_handled().await?;
+        self.wait_until_handled(NextKeys::of(chord)).await?;
         let inputs = self.keyboard.chord(&self.view.connection, chord).await?;
         self.check_focus().await?;
         let mut guard = self.press_guard();
@@ -371,5 +394,30 @@ impl Drop for DisplayIo {
     fn drop(&mut self) {
         // A server that is gone has nothing pressed.
         let _best_effort = self.pressed_inputs.release(&self.view.connection);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_shortcuts_need_no_quiet_program_after_a_text() {
+        for (chord, expected) in [
+            ("ctrl+s", NextKeys::Shortcut),
+            ("ctrl+shift+s", NextKeys::Shortcut),
+            ("alt+f", NextKeys::Shortcut),
+            ("ctrl", NextKeys::Shortcut),
+            ("Return", NextKeys::Other),
+            ("Tab", NextKeys::Other),
+            ("shift+Tab", NextKeys::Other),
+            ("ctrl+Return", NextKeys::Other),
+            ("Escape", NextKeys::Other),
+            ("Down", NextKeys::Other),
+            ("shift+a", NextKeys::Other),
+        ] {
+            let keys = Chord::parse(chord).expect("a chord");
+            assert_eq!(NextKeys::of(&keys), expected, "{chord}");
+        }
     }
 }
