@@ -132,7 +132,9 @@ impl Timeline {
         let mut lines = Vec::new();
         if matches!(
             event,
-            SessionEvent::ResponseReceived { .. } | SessionEvent::Retrying { .. }
+            SessionEvent::ResponseReceived { .. }
+                | SessionEvent::Retrying { .. }
+                | SessionEvent::TaskEnded { .. }
         ) {
             self.is_message_shown = !self.message.is_empty();
             lines = self.message.finish();

@@ -50,14 +50,18 @@ pub(crate) enum StreamWhen {
 }
 
 impl ConversationArguments {
-    /// The agent, and the text of its model for the progress and for the events, if it is streamed.
-    pub(crate) fn stream_text(&self, agent: Agent) -> (Agent, [Option<ModelText>; 2]) {
-        let is_streamed = match self.stream {
+    /// Whether responses are requested as streams.
+    pub(crate) fn is_streamed(&self) -> bool {
+        match self.stream {
             StreamWhen::Auto => stderr().is_terminal(),
             StreamWhen::Always => true,
             StreamWhen::Never => false,
-        };
-        match is_streamed {
+        }
+    }
+
+    /// The agent, and the text of its model for the progress and for the events, if it is streamed.
+    pub(crate) fn stream_text(&self, agent: Agent) -> (Agent, [Option<ModelText>; 2]) {
+        match self.is_streamed() {
             true => with_streamed_text(agent),
             false => (agent, [None, None]),
         }

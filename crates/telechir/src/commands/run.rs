@@ -235,7 +235,7 @@ impl ModelChoice {
     }
 
     /// An error of the loop, with what the user can do about it.
-    fn explain(&self, error: &AgentError) -> CliError {
+    fn explain(&self, error: &AgentError, is_streamed: bool) -> CliError {
         let status = if let AgentError::Refused { status, .. } = error {
             *status
         } else {
@@ -248,6 +248,11 @@ impl ModelChoice {
             ),
             401 | 403 => format!("; check {}", self.service.keys.join(" or ")),
             _ => String::new(),
+        };
+        let has_no_streams = is_streamed && matches!(status, 400 | 404 | 405 | 422 | 501);
+        let hint = match has_no_streams {
+            true => format!("{hint}; if the service has no streams, add --stream never"),
+            false => hint,
         };
         CliError::message(format!("failed to {}{hint}", chain(error)))
     }
@@ -301,7 +306,8 @@ impl Work<'_> {
         };
         // Its devices do not end under the hands of a person.
         open.until_given_back().await;
-        ended.map_err(|error| model.explain(&error))
+        let is_streamed = self.arguments.conversation.is_streamed();
+        ended.map_err(|error| model.explain(&error, is_streamed))
     }
 }
 

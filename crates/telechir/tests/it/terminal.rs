@@ -9,6 +9,7 @@ use telechir_testkit::gate::{Component, require};
 use telechir_testkit::provider::{ModelServer, Script, ServedPage};
 
 use self::screen::TerminalRun;
+use crate::runs::model::{Model, message};
 use crate::telechir::{Ran, Telechir};
 use crate::view::OpenedPage;
 
@@ -236,4 +237,38 @@ fn events_have_the_model_s_text_as_it_arrives() {
     assert!(at("assistant_message_delta") < Some(message));
     assert_eq!(ran.stderr.matches("model: All of it is done.").count(), 1);
     task.telechir.assert_nothing_left();
+}
+
+#[test]
+fn a_service_without_streams_is_named_with_the_flag_that_helps() {
+    require(Component::Sandbox);
+    let telechir = Telechir::new();
+    let model = Model::start(|request| match request["stream"] == true {
+        true => (
+            400,
+            json!({"type": "error", "error": {"type": "invalid_request_error",
+            "message": "streams are not available"}}),
+        ),
+        false => message("Done."),
+    });
+    let base = model.base_url();
+    let run = |flags: &[&str]| {
+        let mut arguments = vec!["run", "say it", "--provider", "anthropic", "--model", "m"];
+        arguments.extend(["--shell", "--base-url", &base, "--stream"]);
+        arguments.extend(flags);
+        let mut command = telechir.command(&arguments);
+        Ran::of(command.env("ANTHROPIC_API_KEY", "sk-test"), "")
+    };
+    let refused = run(&["always"]);
+    assert_eq!(refused.code, Some(1));
+    assert!(
+        refused
+            .stderr
+            .contains("if the service has no streams, add --stream never"),
+        "{}",
+        refused.stderr
+    );
+    let ran = run(&["never"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "Done.\n"));
+    telechir.assert_nothing_left();
 }

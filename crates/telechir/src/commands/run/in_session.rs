@@ -149,7 +149,8 @@ pub(super) async fn run(
         Some(json) => json.finish_soon().await,
         None => {}
     }
-    let finished = ended.map_err(|error| model.explain(&error))?;
+    let is_streamed = arguments.conversation.is_streamed();
+    let finished = ended.map_err(|error| model.explain(&error, is_streamed))?;
     conclude(&finished, is_json)
 }
 
