@@ -29,6 +29,11 @@ pub(crate) fn report(json: &[u8], location: &str, report: &mut Report) {
     rounded.report_to(location, report);
 }
 
+/// The entry for an id of a call that a stream changed.
+pub(crate) fn changed_call_id(id: &str) -> String {
+    format!("call id `{id}`")
+}
+
 /// What parsing lost of one text or of all events of a response.
 #[derive(Debug, Default)]
 pub(crate) struct ParsingLosses {
@@ -50,6 +55,15 @@ impl ParsingLosses {
     /// repeat them.
     pub(crate) fn check(&mut self, json: &[u8], location: &str) {
         self.check_numbers(json, location, false);
+    }
+
+    /// Records that a stream gave a call another id at its end.
+    pub(crate) fn note_changed_call_id(&mut self, first: &str, last: &str) {
+        let why = "the stream gave the call another id at its end";
+        let how = format!("as `{last}`");
+        let location = format!("call {last}");
+        self.listed
+            .preserved(changed_call_id(first), location, why, how);
     }
 
     fn check_numbers(&mut self, json: &[u8], location: &str, is_document: bool) {

@@ -12,10 +12,11 @@ mod writer;
 
 use super::api::Api;
 use super::{TranslatedDocument, TranslationOptions, response};
+use crate::precision::changed_call_id;
 use crate::{DecodeError, Dialect, EncodeError, ResponseStream, StreamError};
-use content_start::ContentStart;
+use content_start::{ContentStart, rename_call};
 use head::HeadReader;
-use live::LiveContents;
+use live::{ChangedCall, LiveContents};
 use writer::EventWriter;
 
 /// A response that is translated while it arrives.
@@ -121,18 +122,46 @@ impl StreamTranslation {
         self.writer.keep_head(&mut translated.document);
         let contents = writer::contents(Api::of(self.to), &translated.document);
         let contents = self.live.ordered(contents);
-        let (written, late) = self.live.finish(&contents, &mut self.writer)?;
-        for (at, content) in contents.iter().enumerate().skip(written) {
+        let written = self.live.finish(&contents, &mut self.writer)?;
+        for (at, content) in contents.iter().enumerate().skip(written.count) {
             self.writer.complete(at, content);
         }
+        let late = &written.late;
         if !late.is_empty() {
             let at = contents.len();
             self.writer.open(at, &ContentStart::Text);
-            self.writer.grow(at, &ContentStart::Text, &late);
-            self.writer.close(at, &ContentStart::Text, &late);
+            self.writer.grow(at, &ContentStart::Text, late);
+            self.writer.close(at, &ContentStart::Text, late);
+        }
+        for change in &written.changes {
+            keep_written(Api::of(self.to), change, &mut translated);
         }
         self.writer.end(&translated.document);
         Ok((self.writer.take(), translated))
+    }
+}
+
+/// Gives a call of the whole response the id that was written, and reports what its end changed.
+fn keep_written(api: Api, change: &ChangedCall, translated: &mut TranslatedDocument) {
+    let ChangedCall {
+        id,
+        last_id,
+        last_arguments,
+    } = change;
+    let location = format!("call {id}");
+    let report = &mut translated.report;
+    if let Some(last) = last_id {
+        // The reader says the opposite of the response as a whole.
+        let of_first = changed_call_id(id);
+        report.losses.retain(|loss| loss.what != of_first);
+        let why = "the stream changed the id of the call, which was already written";
+        report.preserved(changed_call_id(last), &location, why, format!("as `{id}`"));
+        rename_call(api, &mut translated.document, last, id);
+    }
+    if let Some(arguments) = last_arguments {
+        let what = format!("arguments {arguments} at the end of the stream");
+        let why = "other arguments of the call were already written";
+        report.lost(what, location, why);
     }
 }
 

@@ -66,7 +66,7 @@ impl EventAssembler for ResponsesBuilder {
         }
     }
 
-    fn finish(self, _: &mut ParsingLosses) -> Result<Value, StreamError> {
+    fn finish(self, losses: &mut ParsingLosses) -> Result<Value, StreamError> {
         let Some(mut response) = self.last_response else {
             return Err(StreamError::truncated(
                 "the final event of the response is missing",
@@ -77,6 +77,9 @@ impl EventAssembler for ResponsesBuilder {
             _ => BTreeMap::new(),
         };
         for (index, builder) in self.items {
+            if let Some((first, last)) = builder.changed_call_id() {
+                losses.note_changed_call_id(first, last);
+            }
             let item = builder.into_item(index, last.remove(&index))?;
             last.insert(index, item);
         }

@@ -11,6 +11,27 @@ pub(super) enum ContentStart {
     Call { id: String, name: String },
 }
 
+/// Gives the call with the id `from` in a translated response the id `to`.
+pub(super) fn rename_call(api: Api, document: &mut Value, from: &str, to: &str) {
+    let (list, id) = match api {
+        Api::Anthropic | Api::Invoke => ("/content", "/id"),
+        Api::Converse => ("/output/message/content", "/toolUse/toolUseId"),
+        Api::Responses => ("/output", "/call_id"),
+        Api::Chat | Api::Mistral => ("/choices/0/message/tool_calls", "/id"),
+        Api::Interactions => ("/steps", "/id"),
+        Api::Conversations => ("/outputs", "/tool_call_id"),
+        // Their calls are written at the end.
+        Api::Generate | Api::Agents | Api::Framework => return,
+    };
+    let contents = document.pointer_mut(list).and_then(Value::as_array_mut);
+    let ids = contents.into_iter().flatten();
+    for own in ids.filter_map(|content| content.pointer_mut(id)) {
+        if own == from {
+            *own = to.into();
+        }
+    }
+}
+
 /// The start of a translated content and its text, if it can be written piece by piece.
 pub(super) fn start_of(api: Api, content: &Value) -> Option<(ContentStart, String)> {
     let text = |pointer: &str| content.pointer(pointer).and_then(Value::as_str);

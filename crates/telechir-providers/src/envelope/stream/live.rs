@@ -1,6 +1,7 @@
 //! Which contents of a response are written while they arrive.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
+use telechir_protocol::json_limits;
 
 use super::StreamTranslationError;
 use super::content_start::{ContentStart, start_of};
@@ -236,45 +237,104 @@ impl LiveContents {
         translated
     }
 
-    /// Writes the rest of the opened contents; returns how many they are, and text that the source
-    /// added to a content that had been closed.
+    /// Writes the rest of the opened contents.
     pub(super) fn finish(
         &mut self,
         translated: &[Value],
         writer: &mut EventWriter,
-    ) -> Result<(usize, String), StreamTranslationError> {
+    ) -> Result<WrittenContents, StreamTranslationError> {
         let opened = self
             .contents
             .iter()
             .take_while(|content| content.was_opened);
-        let opened = opened.count();
-        let mut late = String::new();
-        for (at, content) in self.contents.iter_mut().enumerate().take(opened) {
-            let found = translated
-                .get(at)
-                .and_then(|content| start_of(self.api, content));
-            let same = found.filter(|(start, text)| {
-                *start == content.start
-                    && (*start != ContentStart::Text || text.starts_with(&content.text))
-            });
-            let Some((start, text)) = same else {
+        let mut written = WrittenContents {
+            count: opened.count(),
+            ..WrittenContents::default()
+        };
+        let starts: Vec<_> = translated
+            .iter()
+            .map(|content| start_of(self.api, content))
+            .collect();
+        for (at, content) in self.contents.iter_mut().enumerate().take(written.count) {
+            let found = starts.get(at).and_then(Option::as_ref);
+            let Some((start, text)) = found.filter(|found| content.is_start_of(found, &starts))
+            else {
                 return Err(StreamTranslationError::Changed { at });
             };
-            if start == ContentStart::Text {
-                content.text = text;
+            if *start == ContentStart::Text {
+                content.text.clone_from(text);
             }
+            written.changes.extend(content.change(start, text));
             if content.is_open {
                 content.write(at, writer);
                 content.close(at, writer);
             } else {
-                late.push_str(&content.text[content.written..]);
+                written.late.push_str(&content.text[content.written..]);
             }
         }
-        Ok((opened, late))
+        Ok(written)
     }
 }
 
+/// The contents of a response that were written while they arrived.
+#[derive(Debug, Default)]
+pub(super) struct WrittenContents {
+    pub(super) count: usize,
+    /// Text that the source added to a content that had been closed.
+    pub(super) late: String,
+    pub(super) changes: Vec<ChangedCall>,
+}
+
+/// A call that differs at the end of the stream from what was written of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ChangedCall {
+    /// The id that was written.
+    pub(super) id: String,
+    /// The id at the end of the stream, if it is another one.
+    pub(super) last_id: Option<String>,
+    /// The arguments at the end of the stream, if they are others.
+    pub(super) last_arguments: Option<String>,
+}
+
 impl LiveContent {
+    /// Whether a content of the whole response is what was written. Some services change the id
+    /// of a call until its end.
+    fn is_start_of(
+        &self,
+        (start, text): &(ContentStart, String),
+        all: &[Option<(ContentStart, String)>],
+    ) -> bool {
+        match (&self.start, start) {
+            (ContentStart::Text, ContentStart::Text) => text.starts_with(&self.text),
+            (
+                ContentStart::Call { id, name },
+                ContentStart::Call {
+                    id: last_id,
+                    name: last_name,
+                },
+            ) => {
+                let has_id = |start: &(ContentStart, String)| matches!(&start.0, ContentStart::Call { id: other, .. } if other == id);
+                name == last_name && (id == last_id || !all.iter().flatten().any(has_id))
+            }
+            (ContentStart::Text | ContentStart::Call { .. }, _) => false,
+        }
+    }
+
+    fn change(&self, last: &ContentStart, arguments: &str) -> Option<ChangedCall> {
+        let (ContentStart::Call { id, .. }, ContentStart::Call { id: last_id, .. }) =
+            (&self.start, last)
+        else {
+            return None;
+        };
+        let is_same = is_same_json(&self.text, arguments);
+        let change = ChangedCall {
+            id: id.clone(),
+            last_id: (id != last_id).then(|| last_id.clone()),
+            last_arguments: (!is_same).then(|| arguments.to_owned()),
+        };
+        (change.last_id.is_some() || change.last_arguments.is_some()).then_some(change)
+    }
+
     fn write(&mut self, at: usize, writer: &mut EventWriter) {
         if !self.was_opened {
             writer.open(at, &self.start);
@@ -291,4 +351,13 @@ impl LiveContent {
         writer.close(at, &self.start, &self.text);
         self.is_open = false;
     }
+}
+
+/// Whether two arguments are the same JSON; none are an empty object.
+fn is_same_json(one: &str, other: &str) -> bool {
+    let parsed = |text: &str| match text.trim() {
+        "" => Some(Value::Object(Map::new())),
+        text => json_limits::parse(text.as_bytes()).ok(),
+    };
+    one == other || parsed(one).is_some_and(|one| parsed(other) == Some(one))
 }

@@ -15,6 +15,8 @@ pub(super) struct ItemBuilder {
     /// The item from its start event or, once complete, from its end event.
     item: Item,
     is_complete: bool,
+    /// The id of the call in its start event.
+    first_call_id: Option<String>,
     /// Fields assembled from deltas.
     pieces: Value,
     /// Whether argument deltas were already emitted.
@@ -33,13 +35,16 @@ impl ItemBuilder {
         let begins = self.item.is_empty();
         let same = |name: &str| text(&self.item, name) == text(&item, name);
         let has_same_id = same("id") && text(&item, "id").is_some_and(|id| !id.is_empty());
-        let is_same = kind(&self.item) == kind(&item) && (same("call_id") || has_same_id);
+        // One item starts once, so its end belongs to it whatever its ids are.
+        let is_end = is_complete && !self.is_complete && same("name");
+        let is_same = kind(&self.item) == kind(&item) && (same("call_id") || has_same_id || is_end);
         if !begins && !is_same {
             return None;
         }
         let mut deltas = Vec::new();
         if begins {
             deltas.push(start_delta(index, &item));
+            self.first_call_id = owned(&item, "call_id");
             self.item.clone_from(&item);
         }
         if is_complete && !self.is_complete {
@@ -93,6 +98,13 @@ impl ItemBuilder {
         };
         let rest = rest.map(|rest| arguments_of(index, rest));
         rest.into_iter().chain([Delta::CallEnd { index }]).collect()
+    }
+
+    /// The call's id in its start event and another one in its end event.
+    pub(super) fn changed_call_id(&self) -> Option<(&str, &str)> {
+        let first = self.first_call_id.as_deref().filter(|id| !id.is_empty())?;
+        let last = text(&self.item, "call_id").filter(|id| !id.is_empty())?;
+        (self.is_complete && first != last).then_some((first, last))
     }
 
     /// The complete item as sent, or its version in the last event.

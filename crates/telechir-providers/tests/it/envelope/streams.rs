@@ -342,3 +342,88 @@ fn a_call_that_is_no_function_may_change_until_its_end() {
         assert!(called.contains("count gulls"), "{to}: {called}");
     }
 }
+
+/// The ids and the arguments of calls of functions.
+fn called(contents: &[Content]) -> Vec<(String, String)> {
+    let calls = contents.iter().filter_map(|content| match content {
+        Content::FunctionCall(call) => {
+            let id = call.call_id.as_ref().map_or("", |id| id.as_str());
+            Some((id.to_owned(), call.arguments.to_text()))
+        }
+        _ => None,
+    });
+    calls.collect()
+}
+
+#[test]
+fn a_call_whose_id_or_arguments_change_stays_as_it_was_written() {
+    let item = |at: usize, call_id: &str, status: &str, arguments: &str| {
+        json!({"id": format!("fc_{at}_{status}"), "type": "function_call", "status": status,
+            "name": "count", "call_id": call_id, "arguments": arguments})
+    };
+    let added = |at: usize, call_id: &str| {
+        json!({"type": "response.output_item.added", "output_index": at,
+            "item": item(at, call_id, "in_progress", "")})
+    };
+    let delta = |at: usize, arguments: &str| json!({"type": "response.function_call_arguments.delta", "output_index": at, "delta": arguments});
+    let done = [
+        item(0, "abcdefgh1", "completed", "{\"of\": \"gulls\"}"),
+        item(1, "abcdefgh3", "completed", "{\"of\": \"terns\"}"),
+        item(2, "abcdefgh4", "completed", "{\"of\": \"puffins\"}"),
+    ];
+    let end = |at: usize| json!({"type": "response.output_item.done", "output_index": at, "item": done[at]});
+    let stream = events(&[
+        json!({"type": "response.created",
+            "response": {"id": "resp_1", "status": "in_progress", "model": "gpt-5.4", "output": []}}),
+        added(0, "abcdefgh1"),
+        delta(0, "{\"of\": \"gulls\"}"),
+        end(0),
+        added(1, "abcdefgh2"),
+        delta(1, "{\"of\": \"terns\"}"),
+        end(1),
+        added(2, "abcdefgh4"),
+        delta(2, "{\"of\": \"auks\"}"),
+        end(2),
+        json!({"type": "response.completed",
+            "response": {"id": "resp_1", "status": "completed", "model": "gpt-5.4", "output": done}}),
+    ]);
+    let from = Dialect::OpenaiResponses;
+    for to in streamed().filter(|to| *to != from) {
+        let (pieces, document) = run(from, to, &stream, 11, &TranslationOptions::default());
+        let written = called(decode(to, &pieces.concat()).contents());
+        // Calls of these are written when they are complete.
+        let is_late = matches!(to, Dialect::GoogleGenerateContent | Dialect::BedrockAgents);
+        let first = if is_late { "abcdefgh3" } else { "abcdefgh2" };
+        let changed = if is_late { "abcdefgh2" } else { "abcdefgh3" };
+        let ids: Vec<&str> = written.iter().map(|(id, _)| id.as_str()).collect();
+        if to != Dialect::BedrockAgents {
+            assert_eq!(ids, ["abcdefgh1", first, "abcdefgh4"], "{to}");
+        }
+        let losses = &document.report.losses;
+        let count = |what: &str| {
+            losses
+                .iter()
+                .filter(|loss| loss.what.contains(what))
+                .count()
+        };
+        assert_eq!(
+            count(&format!("call id `{changed}`")),
+            1,
+            "{to}: {losses:?}"
+        );
+        assert_eq!(count("call id"), 1, "{to}: {losses:?}");
+        let lost = ["auks", "puffins"].map(count);
+        let has = |bird: &str| {
+            written
+                .iter()
+                .any(|(_, arguments)| arguments.contains(bird))
+        };
+        assert_eq!(lost, [0, usize::from(!has("puffins"))], "{to}: {losses:?}");
+        let (response, _) = to
+            .decode_response(document.document.to_string())
+            .expect("a response");
+        let complete = called(response.contents());
+        let ids_at_end: Vec<&str> = complete.iter().map(|(id, _)| id.as_str()).collect();
+        assert_eq!(ids_at_end, ids, "{to}");
+    }
+}
