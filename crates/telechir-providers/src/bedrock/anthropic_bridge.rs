@@ -136,7 +136,7 @@ pub(super) fn wrap_forwarded(content: &mut Content, opaque: &str) {
                 ])
             })
         }
-        Content::Data(data) => recording(data, opaque),
+        Content::Data(data) => recording(data, opaque).or_else(|| document(data, opaque)),
         Content::Text(text) if text.meta.raw_representation.is_none() => cited(text),
         Content::Reasoning(reasoning) if reasoning.meta.raw_representation.is_none() => {
             unsigned(reasoning).map(|json| {
@@ -169,6 +169,32 @@ fn recording(data: &DataContent, opaque: &str) -> Option<Map<String, Value>> {
         ("type".to_owned(), format!("{opaque}{name}").into()),
         (name.to_owned(), block),
     ]))
+}
+
+/// The block of a file that Anthropic's Messages have no document for.
+fn document(data: &DataContent, opaque: &str) -> Option<Map<String, Value>> {
+    let kind = data.media_type()?;
+    if is_of_bedrock(&data.meta) || matches!(kind, "application/pdf" | "text/plain") {
+        return None;
+    }
+    let format = media::document_format(kind)?;
+    let name = media::document_name(data.name.as_deref().unwrap_or_default());
+    let source = serde_json::json!({"bytes": data.base64()?});
+    let mut block = serde_json::json!({"format": format, "name": name, "source": source});
+    for member in ["context", "citations"] {
+        if let Some(value) = data.meta.property(ANTHROPIC, member) {
+            block[member] = value.clone();
+        }
+    }
+    Some(Map::from_iter([
+        ("type".to_owned(), format!("{opaque}document").into()),
+        ("document".to_owned(), block),
+    ]))
+}
+
+fn is_of_bedrock(meta: &Meta) -> bool {
+    let raw = meta.raw_representation.as_ref();
+    raw.is_some_and(|raw| raw.dialect.starts_with("bedrock"))
 }
 
 /// The raw JSON of a text with citations, if the text is unchanged.

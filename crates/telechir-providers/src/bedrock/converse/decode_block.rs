@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 use telechir_protocol::{Content, DataContent};
 
-use super::encode_block::cache_point_members as cache_point;
+use super::encode_block::{DOCUMENT_MEMBERS, TEXT_FORMAT, cache_point_members as cache_point};
 use super::{EXTRA, JsonObject, OPAQUE_PREFIX};
 use crate::bedrock::media;
 use crate::json::text_of;
@@ -141,20 +141,49 @@ pub(super) fn read_recording(content: &mut Content) {
     }
 }
 
+/// Converts a document. Its context and citations have the same form in both APIs.
 fn document(value: &Value) -> Option<Value> {
     let mut extra = value.as_object()?.clone();
-    let format = extra.shift_remove("format")?;
-    let kind = media::document_type(format.as_str()?)?;
-    let name = extra.shift_remove("name")?;
     let source = extra.shift_remove("source")?;
-    let [bytes] = exactly(&source, ["bytes"])?;
-    let source = json!({"type": "base64", "media_type": kind, "data": bytes.as_str()?});
+    let format = extra.get("format").cloned();
+    let (source, assumed) = if let Some([bytes]) = exactly(&source, ["bytes"]) {
+        let kind = media::document_type(format.as_ref()?.as_str()?)?;
+        let source = json!({"type": "base64", "media_type": kind, "data": bytes.as_str()?});
+        (source, format.clone())
+    } else if let Some([text]) = exactly(&source, ["text"]) {
+        let source = json!({"type": "text", "media_type": "text/plain", "data": text.as_str()?});
+        (source, Some(TEXT_FORMAT.into()))
+    } else {
+        let [parts] = exactly(&source, ["content"])?;
+        let texts = texts(parts)?;
+        (json!({"type": "content", "content": texts}), None)
+    };
+    if format == assumed {
+        extra.shift_remove("format");
+    } else {
+        extra.insert("format".to_owned(), format.into());
+    }
+    let name = extra.shift_remove("name")?;
     let name = name.as_str()?;
     if media::document_name(name) != name {
         extra.insert("name".to_owned(), name.into());
     }
-    let block = json!({"type": "document", "source": source, "title": name});
+    let mut block = json!({"type": "document", "source": source, "title": name});
+    for member in DOCUMENT_MEMBERS {
+        if let Some(value) = extra.shift_remove(member) {
+            block[member] = value;
+        }
+    }
     Some(with_extra(block, extra))
+}
+
+/// Texts of Converse as text blocks of Anthropic's.
+fn texts(parts: &Value) -> Option<Vec<Value>> {
+    let text = |part: &Value| {
+        let [text] = exactly(part, ["text"])?;
+        Some(json!({"type": "text", "text": text.as_str()?}))
+    };
+    parts.as_array()?.iter().map(text).collect()
 }
 
 fn with_extra(mut block: Value, extra: JsonObject) -> Value {
@@ -241,16 +270,12 @@ fn search_result(value: &Value) -> Option<Value> {
     if !members.keys().all(|name| known.contains(&name.as_str())) {
         return None;
     }
-    let text = |part: &Value| {
-        let [text] = exactly(part, ["text"])?;
-        Some(json!({"type": "text", "text": text.as_str()?}))
-    };
-    let texts: Option<Vec<Value>> = value.get("content")?.as_array()?.iter().map(text).collect();
+    let texts = texts(value.get("content")?)?;
     let mut block = json!({"type": "search_result"});
     for (name, value) in members {
         block[name.as_str()] = value.clone();
     }
-    block["content"] = texts?.into();
+    block["content"] = texts.into();
     Some(block)
 }
 

@@ -186,6 +186,12 @@ fn image(
     }
 }
 
+/// Members of a document that both APIs have in the same form.
+pub(super) const DOCUMENT_MEMBERS: [&str; 2] = ["context", "citations"];
+
+/// The format of a document that is one text.
+pub(super) const TEXT_FORMAT: &str = "txt";
+
 fn document(
     block: &Value,
     extra: Option<&Value>,
@@ -194,20 +200,67 @@ fn document(
 ) -> Option<Value> {
     let source = block.get("source").unwrap_or(&Value::Null);
     let data = source.get("data").cloned().unwrap_or_default();
-    let kind = text_of(source, "media_type");
     let (format, source) = match text_of(source, "type") {
-        "base64" => (media::document_format(kind)?, json!({"bytes": data})),
-        "text" => ("txt", json!({"text": data})),
+        "base64" => {
+            let kind = text_of(source, "media_type");
+            let Some(format) = media::document_format(kind) else {
+                return lost(&format!("document with {kind:?}"), location, report);
+            };
+            (Some(format), json!({"bytes": data}))
+        }
+        "text" => (Some(TEXT_FORMAT), json!({"text": data})),
+        "content" => {
+            let texts = document_texts(source.get("content"), location, report);
+            if texts.is_empty() {
+                return lost("document without a text", location, report);
+            }
+            (None, json!({"content": texts}))
+        }
         _ => return lost("document by URL or id", location, report),
     };
     let own = extra.and_then(|extra| extra.get("name")?.as_str());
-    let name = own.map_or_else(
-        || media::document_name(text_of(block, "title")),
-        str::to_owned,
-    );
-    let mut document = json!({"format": format, "name": name, "source": source});
-    add_missing_fields(&mut document, extra);
+    let title = text_of(block, "title");
+    let name = own.map_or_else(|| media::document_name(title), str::to_owned);
+    if own.is_none() && !title.is_empty() && title != name {
+        let what = format!("document title {title:?}");
+        let why = "names have only letters, digits, single spaces, hyphens and brackets";
+        report.preserved(what, location, why, format!("as {name}"));
+    }
+    let mut document = json!({"name": name, "source": source});
+    let own_format = extra.and_then(|extra| extra.get("format"));
+    let format = own_format.cloned().unwrap_or_else(|| format.into());
+    if !format.is_null() {
+        document["format"] = format;
+    }
+    for member in DOCUMENT_MEMBERS {
+        if let Some(value) = block.get(member).filter(|value| !value.is_null()) {
+            document[member] = value.clone();
+        }
+    }
+    add_missing_fields(&mut document, extra.map(without_format).as_ref());
     Some(json!({"document": document}))
+}
+
+fn without_format(extra: &Value) -> Value {
+    let mut extra = extra.clone();
+    if let Some(members) = extra.as_object_mut() {
+        members.shift_remove("format");
+    }
+    extra
+}
+
+/// The texts of a document that consists of blocks.
+fn document_texts(content: Option<&Value>, location: &str, report: &mut Report) -> Vec<Value> {
+    let parts = match content {
+        Some(Value::String(text)) => return vec![json!({"text": text})],
+        Some(Value::Array(parts)) => parts.as_slice(),
+        _ => &[],
+    };
+    let text = |part: &Value| match (text_of(part, "type"), part.get("text")) {
+        ("text", Some(Value::String(text))) => Some(json!({"text": text})),
+        (kind, _) => lost(&format!("{kind} in a document"), location, report),
+    };
+    parts.iter().filter_map(text).collect()
 }
 
 /// A result of a search by the client, if it has no members that Converse lacks.

@@ -112,3 +112,126 @@ fn a_failed_tool_of_an_mcp_server_stays_failed() {
     );
     assert!(text(1).contains("The camera is dark."));
 }
+
+#[test]
+fn a_document_has_its_context_and_citations_in_both_apis() {
+    let pdf = json!({"bytes": "JVBERi0xLjcK"});
+    let document = |name: &str, format: Value, source: &Value| {
+        let mut document = json!({"name": name, "source": source,
+            "context": "Written by the harbour master.", "citations": {"enabled": true}});
+        if !format.is_null() {
+            document["format"] = format;
+        }
+        json!({"document": document})
+    };
+    let text = json!({"text": "Gulls nest on the east pier."});
+    let parts = json!({"content": [{"text": "Gulls nest."}, {"text": "Terns do not."}]});
+    let forms = [
+        document("Birds", "pdf".into(), &pdf),
+        document("Birds (2)", "txt".into(), &text),
+        document("Birds 3", Value::Null, &parts),
+    ];
+    // Forms of Converse that Anthropic's do not have.
+    let others = [
+        document("Birds 4", "html".into(), &text),
+        document("Birds 5", Value::Null, &text),
+        document("Birds 6", "txt".into(), &parts),
+        document("Birds_7.pdf", "pdf".into(), &pdf),
+    ];
+    let history = |blocks: &[Value]| {
+        let mut blocks = blocks.to_vec();
+        blocks.push(json!({"text": "Where?"}));
+        json!([{"role": "user", "content": blocks}])
+    };
+    let from = Dialect::BedrockConverse;
+    let (read, _) = from.decode_history(history(&forms).to_string()).unwrap();
+    let (written, report) = Dialect::AnthropicMessages.encode_history(&read).unwrap();
+    assert!(report.is_lossless(), "{report:?}");
+    let block = |title: &str, source: Value| {
+        json!({"type": "document", "source": source, "title": title,
+            "context": "Written by the harbour master.", "citations": {"enabled": true}})
+    };
+    let own = [
+        block(
+            "Birds",
+            json!({"type": "base64", "media_type": "application/pdf", "data": "JVBERi0xLjcK"}),
+        ),
+        block(
+            "Birds (2)",
+            json!({"type": "text", "media_type": "text/plain", "data": "Gulls nest on the east pier."}),
+        ),
+        block(
+            "Birds 3",
+            json!({"type": "content", "content": [
+            {"type": "text", "text": "Gulls nest."}, {"type": "text", "text": "Terns do not."}]}),
+        ),
+    ];
+    assert_eq!(written[0]["content"].as_array().unwrap()[..3], own);
+    let (read, _) = Dialect::AnthropicMessages
+        .decode_history(written.to_string())
+        .unwrap();
+    let (back, report) = from.encode_history(&read).unwrap();
+    assert_eq!(back, history(&forms));
+    assert!(report.is_lossless(), "{report:?}");
+    let (read, _) = from.decode_history(history(&others).to_string()).unwrap();
+    assert_eq!(from.encode_history(&read).unwrap().0, history(&others));
+}
+
+#[test]
+fn a_document_that_converse_cannot_hold_is_named() {
+    let document =
+        |source: Value| json!({"type": "document", "title": "Tide_table.v2", "source": source});
+    let image = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}});
+    let messages = json!([{"role": "user", "content": [
+        document(json!({"type": "base64", "media_type": "application/zip", "data": "AAECAwQF"})),
+        document(json!({"type": "content", "content": [{"type": "text", "text": "High at six."}, image]})),
+        document(json!({"type": "content", "content": "Low at noon."})),
+        {"type": "text", "text": "When?"},
+    ]}]);
+    let (read, _) = Dialect::AnthropicMessages
+        .decode_history(messages.to_string())
+        .unwrap();
+    let (written, report) = Dialect::BedrockConverse.encode_history(&read).unwrap();
+    let whats: Vec<&str> = report
+        .losses
+        .iter()
+        .map(|loss| loss.what.as_str())
+        .collect();
+    for part in ["application/zip", "image in a document", "Tide_table.v2"] {
+        assert!(
+            whats.iter().any(|what| what.contains(part)),
+            "{part}: {whats:?}"
+        );
+    }
+    let sources: Vec<&Value> = written[0]["content"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|block| block.pointer("/document/source"))
+        .collect();
+    assert_eq!(
+        sources,
+        [
+            &json!({"content": [{"text": "High at six."}]}),
+            &json!({"content": [{"text": "Low at noon."}]}),
+        ]
+    );
+}
+
+#[test]
+fn a_table_of_another_provider_is_a_document_of_its_format() {
+    let messages = json!([{"role": "user", "content": [
+        {"type": "input_file", "filename": "tides",
+            "file_data": "data:text/csv;base64,aGlnaCxsb3cKNiwxMgo="},
+        {"type": "input_text", "text": "When?"},
+    ]}]);
+    let (read, _) = Dialect::OpenaiResponses
+        .decode_history(messages.to_string())
+        .unwrap();
+    let (written, _) = Dialect::BedrockConverse.encode_history(&read).unwrap();
+    assert_eq!(
+        written[0]["content"][0],
+        json!({"document": {"format": "csv", "name": "tides",
+            "source": {"bytes": "aGlnaCxsb3cKNiwxMgo="}}})
+    );
+}
