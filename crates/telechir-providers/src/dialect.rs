@@ -13,10 +13,10 @@ use crate::codec::Codec;
 use crate::declaration::{RefusedTools, end_declaration};
 use crate::{
     Declaration, DecodeError, EncodeError, EncodedReply, History, Report, ScreenshotWhen,
-    ToolOffer, agent_framework, anthropic, bedrock, chat, declare, duplicate_ids, forced_function,
-    foreign_contents, generated_images, google, hosted_source, image_formats, instructions,
-    misrouted, missing_ids, mistral, neutral, openai, precision, settings, unknown_calls,
-    unwritten_values, written_values,
+    ToolOffer, agent_framework, answered_names, anthropic, bedrock, chat, declare, duplicate_ids,
+    forced_function, foreign_contents, generated_images, google, hosted_source, image_formats,
+    instructions, misrouted, missing_ids, mistral, neutral, openai, precision, settings,
+    unknown_calls, unwritten_values, written_values,
 };
 
 /// A provider's JSON format for tool calls and results.
@@ -252,6 +252,7 @@ impl Dialect {
         report.absorb(losses);
         image_formats::report_webp(codec, &history.messages, &mut report);
         if !codec.holds_neutral_contents {
+            answered_names::report(&history.messages, codec.name, &document, &mut report);
             let written = written_values::lazily(&document);
             settings::report_history(&history.messages, self.name(), &written, &mut report);
             unwritten_values::report(&history.messages, codec.name, &written, &mut report);

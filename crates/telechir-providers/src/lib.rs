@@ -16,6 +16,7 @@
 //! ```
 
 mod agent_framework;
+mod answered_names;
 mod anthropic;
 mod bedrock;
 mod capabilities;

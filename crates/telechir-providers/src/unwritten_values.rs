@@ -6,20 +6,21 @@
 //! document alone. Values that a decoder converts, such as coordinates and keys, are left to the
 //! encoders.
 
+mod media;
+
 use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
-use telechir_protocol::{Content, DataContent, Message, Raw};
+use telechir_protocol::{Content, Message, Raw};
 
 use crate::history::turns::{call_id, result_id};
 use crate::json::arguments;
 use crate::leaves::{self, Leaf, Step};
-use crate::nested_contents::nested;
 use crate::survival::naming::Names;
 use crate::written_values::{LazyWrittenValues, MIN_DISTINCT_CHARS, WrittenValues};
-use crate::{Loss, Report, media_types};
+use crate::{Report, media_types};
 
 /// Fields that a decoder converts: another dialect expresses them in other words.
 const CONVERTED: [&str; 9] = [
@@ -242,14 +243,14 @@ pub(crate) fn report(
     written: &LazyWrittenValues<'_>,
     report: &mut Report,
 ) {
-    let data = foreign_data(messages, own);
+    let media = media::foreign(messages, own);
     let contents = foreign_contents(messages, own);
     let messages = foreign_messages(messages, own);
-    if contents.is_empty() && messages.is_empty() && data.is_empty() {
+    if contents.is_empty() && messages.is_empty() && media.is_empty() {
         return;
     }
     let written: &WrittenValues<'_> = written;
-    report_media_types(&data, written, report);
+    media::report_types(&media, written, report);
     // Only the document shows whether another field took an item's id.
     report.losses.retain(|loss| {
         let id = loss.what.strip_prefix("item id ");
@@ -257,65 +258,6 @@ pub(crate) fn report(
     });
     report_missed(&contents, written, report);
     report_missed(&messages, written, report);
-}
-
-/// Data of another dialect with its location.
-struct ForeignData<'a> {
-    data: &'a DataContent,
-    location: String,
-}
-
-fn foreign_data<'a>(messages: &'a [Message], own: &str) -> Vec<ForeignData<'a>> {
-    let mut found = Vec::new();
-    for (at, message) in messages.iter().enumerate() {
-        let around = message.meta.raw_representation.as_ref();
-        if around.is_none_or(|raw| raw.dialect != own) {
-            let location = format!("messages[{at}].contents");
-            add_data(&message.contents, own, &location, &mut found);
-        }
-    }
-    found
-}
-
-fn add_data<'a>(contents: &'a [Content], own: &str, list: &str, found: &mut Vec<ForeignData<'a>>) {
-    for (at, content) in contents.iter().enumerate() {
-        if raw_of(content).is_some_and(|raw| raw.dialect == own) {
-            continue;
-        }
-        let location = format!("{list}[{at}]");
-        if let Content::Data(data) = content {
-            found.push(ForeignData { data, location });
-            continue;
-        }
-        for (name, inner) in nested(content) {
-            add_data(inner, own, &format!("{location}.{name}"), found);
-        }
-    }
-}
-
-/// Reports the media type of data that was written without it and does not show it.
-fn report_media_types(
-    foreign: &[ForeignData<'_>],
-    written: &WrittenValues<'_>,
-    report: &mut Report,
-) {
-    for ForeignData { data, location } in foreign {
-        let Some((media_type, base64)) = data.media_type().zip(data.base64()) else {
-            continue;
-        };
-        if written.has_media_type(media_type)
-            || media_types::is_shown(base64, media_type)
-            || !written.has_data(&data.uri)
-        {
-            continue;
-        }
-        let what = format!("media type `{media_type}`");
-        let is_named = |loss: &Loss| loss.location == *location && loss.what.contains(media_type);
-        if !report.losses.iter().any(is_named) {
-            let why = "the part of this dialect has no field for it";
-            report.lost(what, location, why);
-        }
-    }
 }
 
 fn report_missed(foreign: &[ForeignJson<'_>], written: &WrittenValues<'_>, report: &mut Report) {

@@ -12,7 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use telechir_protocol::json_limits;
 
-use crate::leaves::Leaf;
+use crate::leaves::{Leaf, is_id};
 use crate::media_types;
 use crate::phrases::occurring;
 
@@ -22,6 +22,9 @@ pub(crate) const MIN_DISTINCT_CHARS: usize = 8;
 const MAX_LINES: usize = 8;
 /// Bytes at the start and at the end of a line that are searched.
 const MAX_SEARCHED_BYTES: usize = 48;
+
+/// Objects between a media type and the address that it is about.
+const MAX_TYPE_DEPTH: usize = 2;
 
 /// Longer texts of base64's characters are binary data.
 const MIN_BINARY_BYTES: usize = 256;
@@ -40,6 +43,8 @@ pub(crate) struct WrittenValues<'a> {
     image_levels: HashSet<String>,
     /// The canonical names of all media types.
     media_types: HashSet<String>,
+    /// Addresses and ids of files with the canonical media type beside them.
+    typed_addresses: HashSet<(Cow<'a, str>, String)>,
     /// Numbers and flags with their field.
     scalars: HashSet<(Cow<'a, str>, String)>,
     /// All texts and numbers, separated by a character that texts lack.
@@ -71,6 +76,7 @@ impl<'a> WrittenValues<'a> {
             fields: HashSet::new(),
             image_levels: HashSet::new(),
             media_types: HashSet::new(),
+            typed_addresses: HashSet::new(),
             scalars: HashSet::new(),
             all: String::new(),
         };
@@ -84,6 +90,11 @@ impl<'a> WrittenValues<'a> {
             Value::Bool(_) | Value::Number(_) => self.add_scalar(name.into(), value),
             Value::Array(items) => items.iter().for_each(|item| self.add(name, item)),
             Value::Object(members) => {
+                let mut types = media_types::FIELDS.iter();
+                if let Some(media_type) = types.find_map(|name| members.get(*name)?.as_str()) {
+                    let media_type = media_types::canonical(media_type);
+                    self.add_addresses(value, &media_type, MAX_TYPE_DEPTH);
+                }
                 for (name, value) in members {
                     self.fields.insert(name.into());
                     self.add(name, value);
@@ -99,6 +110,20 @@ impl<'a> WrittenValues<'a> {
                 {
                     self.add_inner("", inner);
                 }
+            }
+        }
+    }
+
+    /// Adds the addresses and ids in an object with this media type, and in the objects inside of it.
+    fn add_addresses(&mut self, object: &'a Value, media_type: &str, depth: usize) {
+        for (name, value) in object.as_object().into_iter().flatten() {
+            if let Some(text) = value.as_str() {
+                if text.contains(':') || is_id(name) {
+                    let typed = (Cow::Borrowed(text), media_type.to_owned());
+                    self.typed_addresses.insert(typed);
+                }
+            } else if depth > 0 {
+                self.add_addresses(value, media_type, depth - 1);
             }
         }
     }
@@ -191,6 +216,15 @@ impl<'a> WrittenValues<'a> {
     pub(crate) fn has_media_type(&self, media_type: &str) -> bool {
         let canonical = media_types::canonical(media_type);
         canonical.is_empty() || self.media_types.contains(&canonical)
+    }
+
+    /// Whether the document has this media type beside this address or id of a file.
+    pub(crate) fn has_type_of_address(&self, address: &str, media_type: &str) -> bool {
+        let canonical = media_types::canonical(media_type);
+        canonical.is_empty()
+            || self
+                .typed_addresses
+                .contains(&(Cow::Borrowed(address), canonical))
     }
 
     /// Whether the document has the data of a `data:` URL, with or without the URL.

@@ -7,7 +7,7 @@ use telechir_protocol::{
 };
 
 use super::args::ArgResult;
-use super::context::{GoogleCallKind, GoogleContext, RecordedCall};
+use super::context::{GoogleContext, RecordedCall};
 use super::{PROVIDER, action, shell};
 use crate::json::arguments::excerpt;
 use crate::{extra_tools, fallback_tools};
@@ -29,11 +29,9 @@ pub(super) mod property {
 
 /// Keeps the name at a result that its call does not have.
 pub(super) fn keep_answered_name(meta: &mut Meta, call: Option<&RecordedCall>, name: &str) {
-    // The name at a function's result is followed with its JSON.
-    let is_own = |call: &RecordedCall| call.kind != GoogleCallKind::Function;
     let property = match call {
         None => property::FUNCTION,
-        Some(call) if is_own(call) && call.name != name => property::ANSWERED,
+        Some(call) if call.name != name => property::ANSWERED,
         Some(_) => return,
     };
     meta.set_property(PROVIDER, property, name.into());

@@ -9,6 +9,7 @@ use telechir_protocol::{
     UnknownContent,
 };
 
+use super::call::property;
 use super::context::{self, GoogleContext};
 use super::encode_action::GoogleActionEncoder;
 use super::encode_call::{self, EncodedFunctionCall, FunctionCallEncoder};
@@ -159,9 +160,20 @@ fn encode_result<F: CallForm>(
 ) -> Vec<Value> {
     let responses = tool_result::write(encoded, result, report);
     let meta = meta_of(result);
+    let own_name = meta.property(PROVIDER, property::ANSWERED);
+    let own_name = own_name.and_then(Value::as_str);
     let pairs = encoded.iter().zip(responses);
     pairs
-        .map(|(encoded, response)| F::result(encoded, response, meta, report))
+        .map(|(encoded, response)| match own_name {
+            Some(name) => {
+                let renamed = EncodedFunctionCall {
+                    name: name.to_owned(),
+                    ..encoded.clone()
+                };
+                F::result(&renamed, response, meta, report)
+            }
+            None => F::result(encoded, response, meta, report),
+        })
         .collect()
 }
 

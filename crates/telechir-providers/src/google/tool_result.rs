@@ -102,8 +102,7 @@ fn screen(
         result.tabs = tabs;
         response.shift_remove("tabs");
     }
-    let agreed = |value: &Value| value.as_bool() == Some(true) || value.as_str() == Some("true");
-    if response.get(ACKNOWLEDGED).is_some_and(agreed) {
+    if response.get(ACKNOWLEDGED).is_some_and(is_approval) {
         response.shift_remove(ACKNOWLEDGED);
         result.acknowledged_safety_checks = if known.checks.is_empty() {
             vec![unknown_check()]
@@ -131,6 +130,11 @@ fn screen(
     keep_unknown(&mut meta, answer.response);
     result.meta = meta;
     Content::ComputerResult(result)
+}
+
+/// Whether the user approved: no other value says so.
+pub(super) fn is_approval(value: &Value) -> bool {
+    value.as_bool() == Some(true) || value.as_str() == Some("true")
 }
 
 /// A check of which only the approval is known.

@@ -163,7 +163,7 @@ fn is_significant(name: &str, value: &Value) -> bool {
         "form" | "name" | "input" | "toolset_name" | "action" | "actions" | "summary"
         | "return_code" | "result" | "result_form" | "content_type" | "stream" | "images_after"
         | "execution" | "type" | "index" | "member" | "choice_number" | "legacy_vocabulary"
-        | CHOICE | ENTRY => false,
+        | "answered_name" | CHOICE | ENTRY => false,
         _ if FLAGS.contains(&name) => !value.is_boolean(),
         "status" => value != "completed",
         // Other dialects always send images in full detail.

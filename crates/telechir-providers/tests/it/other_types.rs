@@ -379,28 +379,90 @@ fn a_short_value_is_missing_with_what_stands_beside_it() {
     assert_nothing_is_silent(Dialect::AnthropicMessages, &document);
 }
 
+/// Two calls whose results have each other's name, at the tools of a screen and at functions.
 #[test]
-fn the_name_of_another_function_at_a_result_of_google_is_named() {
-    let parts = json!([
-        {"role": "model", "parts": [
-            {"functionCall": {"id": "c1", "name": "click", "args": {"x": 300, "y": 400}}}]},
-        {"role": "user", "parts": [
-            {"functionResponse": {"id": "c1", "name": "sprinkle", "response": {"url": "https://pump.example"}}}]},
-    ]);
-    let steps = json!([
-        {"type": "function_call", "id": "c1", "name": "click", "arguments": {"x": 300, "y": 400}},
-        {"type": "function_result", "call_id": "c1", "name": "sprinkle", "result": "Clicked."},
-    ]);
-    for (from, document) in [
-        (Dialect::GoogleGenerateContent, parts),
-        (Dialect::GoogleInteractions, steps),
+fn the_name_of_another_function_at_a_result_arrives_or_is_named() {
+    for (first, second) in [
+        ("click", "navigate"),
+        ("sprinkle", "drain"),
+        ("click", "drain"),
     ] {
-        let others = unnamed(from, &document, &["settings of google: answered_name"]);
-        let others: Vec<String> = others
-            .into_iter()
-            .filter(|line| !line.starts_with("google"))
-            .collect();
-        assert_eq!(others, [""; 0]);
+        let args = |name: &str| match name {
+            "click" => json!({"x": 300, "y": 400}),
+            _ => json!({"url": "https://pump.example"}),
+        };
+        let call = |id: &str, name: &str| json!({"functionCall": {"id": id, "name": name, "args": args(name)}});
+        let answer = |id: &str, name: &str| json!({"functionResponse": {"id": id, "name": name, "response": {"url": "https://pump.example"}}});
+        let parts = json!([
+            {"role": "model", "parts": [call("c1", first), call("c2", second)]},
+            {"role": "user", "parts": [answer("c1", second), answer("c2", "rinse")]},
+        ]);
+        let call = |id: &str, name: &str| json!({"type": "function_call", "id": id, "name": name, "arguments": args(name)});
+        let answer = |id: &str, name: &str| json!({"type": "function_result", "call_id": id, "name": name, "result": "Done."});
+        let steps = json!([
+            call("c1", first),
+            call("c2", second),
+            answer("c1", second),
+            answer("c2", "rinse"),
+        ]);
+        let call = |id: &str, name: &str| json!({"id": id, "type": "function", "function": {"name": name, "arguments": args(name).to_string()}});
+        let answer = |id: &str, name: &str| json!({"role": "tool", "tool_call_id": id, "name": name, "content": "Done."});
+        let messages = json!([
+            {"role": "assistant", "content": null, "tool_calls": [
+                call("abcdefgh1", first), call("abcdefgh2", second)]},
+            answer("abcdefgh1", second), answer("abcdefgh2", "rinse"),
+        ]);
+        for (from, document) in [
+            (Dialect::GoogleGenerateContent, &parts),
+            (Dialect::GoogleInteractions, &steps),
+            (Dialect::Functions, &messages),
+            (Dialect::MistralChat, &messages),
+        ] {
+            for to in Dialect::ALL {
+                // Their contents keep the original.
+                if to == from || matches!(to, Dialect::AgentFramework | Dialect::Neutral) {
+                    continue;
+                }
+                let (history, mut report) = from.decode_history(document.to_string()).unwrap();
+                let (written, losses) = to.encode_history(&history).unwrap();
+                report.absorb(losses);
+                let lost: Vec<&str> = report
+                    .losses
+                    .iter()
+                    .map(|loss| loss.what.as_str())
+                    .collect();
+                for (id, name) in [("1", second), ("2", "rinse")] {
+                    let is_named =
+                        |what: &&&str| what.contains(&format!("`{name}`")) && what.ends_with(id);
+                    let named = lost.iter().filter(is_named).count();
+                    let has_name = has_result(&written, id, name);
+                    assert_eq!(
+                        named + usize::from(has_name),
+                        1,
+                        "{from} to {to}: {name} of {id}: {lost:?} {written}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// Whether a document has a result of the call whose id ends in `id` with a tool's name.
+fn has_result(document: &Value, id: &str, name: &str) -> bool {
+    match document {
+        Value::Array(items) => items.iter().any(|item| has_result(item, id, name)),
+        Value::Object(members) => {
+            let ids = ["id", "call_id", "tool_call_id"].iter();
+            let mut ids = ids.filter_map(|id| members.get(*id)?.as_str());
+            let is_result = ["response", "result", "content"]
+                .iter()
+                .any(|member| members.contains_key(*member));
+            (is_result
+                && members.get("name") == Some(&name.into())
+                && ids.any(|own| own.ends_with(id)))
+                || members.values().any(|value| has_result(value, id, name))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     }
 }
 
@@ -429,5 +491,45 @@ fn what_stands_around_a_list_of_entries_is_named_with_its_changes() {
             .filter_map(|change| changed.follow(change, to))
             .collect();
         assert_eq!(lost, [], "{to}");
+    }
+}
+
+/// Two screenshots with addresses, of which only one has a type that Google keeps beside it.
+#[test]
+fn the_type_of_an_image_behind_an_address_is_named() {
+    let result = |id: &str, screenshot: Value| {
+        json!({"role": "tool", "contents": [
+            {"type": "computer_tool_result", "call_id": id, "screenshot": screenshot}]})
+    };
+    let call = |id: &str| {
+        json!({"role": "assistant", "contents": [
+            {"type": "computer_tool_call", "call_id": id, "actions": [{"type": "screenshot"}]}]})
+    };
+    let document = json!([
+        call("c1"),
+        result(
+            "c1",
+            json!({"type": "uri", "uri": "https://img.example/first", "media_type": "image/png"})
+        ),
+        call("c2"),
+        result(
+            "c2",
+            json!({"type": "data", "uri": "data:image/png;base64,iVBORw0KGgo=", "media_type": "image/png"})
+        ),
+    ]);
+    let (history, _) = Dialect::AgentFramework
+        .decode_history(document.to_string())
+        .unwrap();
+    for to in [Dialect::OpenaiResponses, Dialect::AnthropicMessages] {
+        let (_, report) = to.encode_history(&history).unwrap();
+        let whats: Vec<&str> = report
+            .losses
+            .iter()
+            .map(|loss| loss.what.as_str())
+            .collect();
+        let named = whats
+            .iter()
+            .filter(|what| what.contains("media type `image/png`"));
+        assert_eq!(named.count(), 1, "{to}: {whats:?}");
     }
 }

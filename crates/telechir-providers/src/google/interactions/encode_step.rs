@@ -14,7 +14,7 @@ use crate::google::call_encoder::{CallForm, is_own_reasoning, label};
 use crate::google::context::GoogleContext;
 use crate::google::encode_call::EncodedFunctionCall;
 use crate::google::media::hosted_text;
-use crate::google::tool_result::{ACKNOWLEDGED, FunctionResponse};
+use crate::google::tool_result::{ACKNOWLEDGED, FunctionResponse, is_approval};
 use crate::google::{PROVIDER, text};
 
 /// Steps. Texts and images are not steps by themselves.
@@ -209,7 +209,7 @@ fn result_step(
     if answer.response.contains_key("error") || answer.is_error {
         step["is_error"] = true.into();
     }
-    if answer.response.contains_key(ACKNOWLEDGED) {
+    if answer.response.get(ACKNOWLEDGED).is_some_and(is_approval) {
         answer.response.insert(ACKNOWLEDGED.to_owned(), true.into());
         step[ACKNOWLEDGED] = true.into();
     }

@@ -75,6 +75,11 @@ impl ItemWriter {
             self.report.preserved("error", path, why, how);
         }
         for output in &result.outputs {
+            if let Some(code) = assumed_code(output) {
+                let why = "the source has none, and an outcome needs one";
+                let how = format!("as exit code {code}, which is assumed");
+                self.report.preserved("a missing exit code", path, why, how);
+            }
             let what = match &output.outcome {
                 ShellOutcome::Cancelled => "cancelled as exit code 130",
                 ShellOutcome::NotStarted => "not_started as exit code 1",
@@ -156,13 +161,30 @@ fn refused_output(failure: &Failure) -> CommandOutput {
     }
 }
 
+/// The exit code of a command that has none.
+fn assumed_code(output: &CommandOutput) -> Option<i32> {
+    let has_code = output.exit_code.is_some() || output.signal.is_some();
+    match &output.outcome {
+        _ if has_code => None,
+        ShellOutcome::Success => Some(0),
+        ShellOutcome::Error | ShellOutcome::Other(_) => Some(1),
+        ShellOutcome::Timeout
+        | ShellOutcome::Cancelled
+        | ShellOutcome::NotStarted
+        | ShellOutcome::AwaitingInput
+        | ShellOutcome::Running => None,
+    }
+}
+
 fn output_entry(output: &CommandOutput) -> Value {
     let signalled = || output.signal.map(|signal| signal.saturating_add(128));
     let code = output.exit_code.or_else(signalled);
     let exit = |code: i32| json!({"type": "exit", "exit_code": code});
+    let assumed = || assumed_code(output).unwrap_or_default();
     let (outcome, note) = match &output.outcome {
-        ShellOutcome::Success => (exit(code.unwrap_or(0)), None),
-        ShellOutcome::Error | ShellOutcome::Other(_) => (exit(code.unwrap_or(1)), None),
+        ShellOutcome::Success | ShellOutcome::Error | ShellOutcome::Other(_) => {
+            (exit(code.unwrap_or_else(assumed)), None)
+        }
         ShellOutcome::Timeout => (json!({"type": "timeout"}), None),
         ShellOutcome::Cancelled => (
             exit(INTERRUPTED),

@@ -299,3 +299,34 @@ fn encodes_function_results_of_every_type() {
     );
     assert_eq!(encoded["parts"][0]["inlineData"]["data"], super::PNG);
 }
+
+#[test]
+fn only_an_approval_acknowledges_a_safety_check() {
+    for (value, is_approval) in [
+        (json!("true"), true),
+        (json!(true), true),
+        (json!("false"), false),
+        (json!("the user declined"), false),
+        (json!(false), false),
+    ] {
+        let document = json!([
+            {"role": "model", "parts": [{"functionCall": {"id": "c1", "name": "click",
+                "args": {"x": 1, "y": 2, "safety_decision": confirmation()}}}]},
+            {"role": "user", "parts": [{"functionResponse": {"id": "c1", "name": "click",
+                "response": {"url": "", "safety_acknowledgement": value}}}]},
+        ]);
+        let (history, _) = PARTS.decode_history(document.to_string()).unwrap();
+        let (steps, _) = STEPS.encode_history(&history).unwrap();
+        let flag = &steps[2]["safety_acknowledgement"];
+        let expected = if is_approval {
+            json!(true)
+        } else {
+            Value::Null
+        };
+        assert_eq!(flag, &expected, "{value}: {steps}");
+        let text = steps[2]["result"][0]["text"].as_str().unwrap();
+        let response: Value = serde_json::from_str(text).unwrap();
+        let sent = if is_approval { json!(true) } else { value };
+        assert_eq!(response["safety_acknowledgement"], sent);
+    }
+}

@@ -6,7 +6,7 @@ use telechir_protocol::{
     InputRequest, InputRequestKind, SafetyCheck, SafetySource, ShellOutcome, ShellResult,
     StepOutcome, StepState, ToolResult,
 };
-use telechir_providers::EncodeError;
+use telechir_providers::{Dialect, EncodeError};
 
 use super::vectors::vector;
 use super::{DIALECT, IMAGE, answered, click, image, reply};
@@ -479,4 +479,31 @@ fn the_output_names_what_a_command_waits_for() {
         text.contains("such as a password after \"Password:\""),
         "{text}"
     );
+}
+
+#[test]
+fn an_exit_code_that_the_source_lacks_is_reported_as_assumed() {
+    for (is_error, text, code) in [(false, "Low water.", 0), (true, "No tide table.", 1)] {
+        let messages = json!([
+            {"role": "assistant", "content": [
+                {"type": "tool_use", "id": "toolu_1", "name": "bash", "input": {"command": "tides"}}]},
+            {"role": "user", "content": [
+                {"type": "tool_result", "tool_use_id": "toolu_1", "is_error": is_error, "content": text}]},
+        ]);
+        let (history, _) = Dialect::AnthropicMessages
+            .decode_history(messages.to_string())
+            .unwrap();
+        let (items, report) = Dialect::OpenaiResponses.encode_history(&history).unwrap();
+        assert_eq!(
+            items[1]["output"][0]["outcome"]["exit_code"], code,
+            "{items}"
+        );
+        let code = format!("exit code {code}");
+        let mut losses = report.losses.iter();
+        let is_assumed = losses.any(|loss| {
+            let how = loss.preserved_as.as_deref().unwrap_or_default();
+            how.contains(&code)
+        });
+        assert!(is_assumed, "{report:?}");
+    }
 }

@@ -31,20 +31,10 @@ const HEAD: &str = "\
 ";
 
 /// Why values stay lost: the end of a path and the reason.
-const REASONS: [(&str, &str); 3] = [
-    (
-        "is_error",
-        "The text of the result says that it failed: an error that it names, or the sentence of a halted toolset.",
-    ),
-    (
-        "screenshot/media_type",
-        "The service finds the type of an image behind an address itself.",
-    ),
-    (
-        "safety_acknowledgement",
-        "Any text acknowledges; the other API has a flag.",
-    ),
-];
+const REASONS: [(&str, &str); 1] = [(
+    "is_error",
+    "The text of the result says that it failed: an error that it names, or the sentence of a halted toolset.",
+)];
 
 /// The path of the list.
 pub(crate) fn file() -> PathBuf {
