@@ -14,8 +14,16 @@ const MAX_VALUES: usize = 1_000_000;
 /// # Errors
 /// When it is not valid JSON, or has more values.
 pub fn parse(document: &[u8]) -> serde_json::Result<Value> {
-    if has_too_many_values(document) {
-        let problem = format!("it has more than {MAX_VALUES} values");
+    parse_at_most(document, MAX_VALUES)
+}
+
+/// Parses a JSON document with at most this many values.
+///
+/// # Errors
+/// When it is not valid JSON, or has more values.
+pub fn parse_at_most(document: &[u8], max_values: usize) -> serde_json::Result<Value> {
+    if has_more_values(document, max_values) {
+        let problem = format!("it has more than {max_values} values");
         return Err(serde_json::Error::custom(problem));
     }
     serde_json::from_slice(document)
@@ -36,9 +44,8 @@ pub fn after_string(document: &[u8], start: usize) -> usize {
     document.len()
 }
 
-/// Whether a document has more values than the limit.
-fn has_too_many_values(document: &[u8]) -> bool {
-    document.len() > MAX_VALUES && separators(document) > MAX_VALUES
+fn has_more_values(document: &[u8], max_values: usize) -> bool {
+    document.len() > max_values && separators(document) > max_values
 }
 
 /// Number of the bytes that precede values, outside strings. Only the first value may lack one.
@@ -58,13 +65,14 @@ fn separators(document: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{MAX_VALUES, has_too_many_values};
+    use super::{MAX_VALUES, has_more_values};
 
     #[test]
     fn only_separators_outside_strings_count() {
         let many = ",".repeat(MAX_VALUES + 2);
-        assert!(!has_too_many_values(format!("[\"{many}\"]").as_bytes()));
-        assert!(!has_too_many_values(format!("[\"\\\"{many}\"]").as_bytes()));
-        assert!(has_too_many_values(format!("[\"\\\\\"{many}]").as_bytes()));
+        let has_too_many = |text: String| has_more_values(text.as_bytes(), MAX_VALUES);
+        assert!(!has_too_many(format!("[\"{many}\"]")));
+        assert!(!has_too_many(format!("[\"\\\"{many}\"]")));
+        assert!(has_too_many(format!("[\"\\\\\"{many}]")));
     }
 }

@@ -23,6 +23,7 @@ mod front;
 mod listener;
 mod mcp;
 mod mcp_endpoints;
+mod mcp_sessions;
 mod metrics;
 mod metrics_endpoint;
 mod metrics_follower;

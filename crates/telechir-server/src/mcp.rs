@@ -3,15 +3,18 @@
 //! `app`: what clients show beside answers. `calls`: calls that wait for the user while their client asks. `elicitation`: questions to the
 //! user as the protocol's elicitations. `instructions`: what a model reads about the server. `messages`: lines that are messages, and those that
 //! are none. `outputs`: long texts as the protocol's resources.
-//! `progress`: notifications while a call runs. `result`: answers as the protocol's results. `tasks`:
-//! tasks of another model.
+//! `parameters`: requests with wrong parameters. `progress`: notifications while a call runs. `ids_in_flight`:
+//! the ids of requests in flight. `result`: answers as the protocol's results. `tasks`: tasks of another
+//! model.
 
 mod app;
 mod calls;
 mod elicitation;
+pub(crate) mod ids_in_flight;
 mod instructions;
 pub(crate) mod messages;
 mod outputs;
+mod parameters;
 mod progress;
 mod result;
 mod tasks;
@@ -524,7 +527,7 @@ impl ServerHandler for McpServer {
         request: CustomRequest,
         _context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        Err(messages::unreadable_request(&request))
+        Err(parameters::error_of(&request))
     }
 
     async fn list_resources(

@@ -6,6 +6,7 @@ use axum::response::Response;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
+use telechir_host::HostErrorKind;
 
 use super::problem::{Problem, ProblemKind};
 use super::request::{ApiRequest, Reach, failure, reply};
@@ -60,7 +61,18 @@ pub(super) async fn describe(request: ApiRequest) -> Result<Response, Problem> {
 /// `GET /v1/sessions/{id}/page`
 pub(super) async fn page(request: ApiRequest) -> Result<Response, Problem> {
     let client = request.session(Reach::Read).await?;
-    let text = client.read_page().await.map_err(failure)?;
+    let text = client
+        .read_page()
+        .await
+        .map_err(|error| match error.kind() {
+            HostErrorKind::Other => Problem::new(ProblemKind::NoPage, error.to_string()),
+            HostErrorKind::Busy
+            | HostErrorKind::Cancelled
+            | HostErrorKind::Lost
+            | HostErrorKind::KeyReused
+            | HostErrorKind::CallIdReused
+            | HostErrorKind::Version => failure(error),
+        })?;
     Ok(reply(StatusCode::OK, &PageTextDocument { text }))
 }
 

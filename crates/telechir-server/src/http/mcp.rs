@@ -26,7 +26,7 @@ use super::request::ApiRequest;
 use super::sessions::{find_or_start, session_name};
 use super::state::{HttpState, SessionOptions};
 use crate::mcp::McpServer;
-use crate::mcp::messages::error_of;
+use crate::mcp::messages::{ReadMessage, read_message};
 use crate::sent_calls::{IdentifiedCall, SentCalls};
 use crate::session_access::{Approvals, SessionAccess, session_members};
 
@@ -69,6 +69,12 @@ async fn answer(request: ApiRequest, method: Method) -> Result<Response, Problem
         Method::GET => Arc::new(state.stream_slot(&caller, &connection)?),
         _ => slot,
     };
+    // The SDK would read the body without limits on its values, and answers what is no message by a text.
+    if method == Method::POST
+        && let ReadMessage::Error(error) = read_message(&body)
+    {
+        return Ok((StatusCode::BAD_REQUEST, Json(error)).into_response());
+    }
     let version = state.settings.version.clone();
     let session = McpSession::new(&state, caller.principal.clone())?;
     let mcp_endpoint = state.settings.mcp_endpoint;
@@ -82,20 +88,13 @@ async fn answer(request: ApiRequest, method: Method) -> Result<Response, Problem
     // The protocol's own messages need no token.
     headers.remove(header::AUTHORIZATION);
     let body = Bytes::from(body);
-    let mut inner = Request::new(Full::new(body.clone()));
+    let mut inner = Request::new(Full::new(body));
     *inner.method_mut() = method;
     *inner.headers_mut() = headers;
     let response = endpoint.answer(inner).await;
     let response = match error_kind(&response) {
         None => response,
-        Some(kind) => {
-            // The type of the body was checked before, so the body is no message.
-            let is_no_message = kind == ProblemKind::UnsupportedMedia;
-            return Ok(match is_no_message.then(|| error_of(&body)).flatten() {
-                Some(error) => (StatusCode::BAD_REQUEST, Json(error)).into_response(),
-                None => problem_of(kind, response).await,
-            });
-        }
+        Some(kind) => return Ok(problem_of(kind, response).await),
     };
     Ok(keep_until_read(response.map(Body::new), slot))
 }

@@ -12,8 +12,9 @@ use axum::http::{Request, Response};
 use http_body_util::Full;
 use http_body_util::combinators::BoxBody;
 use rmcp::handler::server::ServerHandler;
-use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+
+use super::mcp_sessions::McpSessions;
 
 /// Protocol sessions of one principal at the same time, in the versions that have them.
 const MAX_SESSIONS: usize = 32;
@@ -26,7 +27,7 @@ type EndpointAnswer = Pin<Box<dyn Future<Output = Response<BoxBody<Bytes, Infall
 #[derive(Clone)]
 pub struct McpEndpoint {
     service: Arc<Service>,
-    sessions: Arc<LocalSessionManager>,
+    sessions: Arc<McpSessions>,
 }
 
 impl fmt::Debug for McpEndpoint {
@@ -39,9 +40,11 @@ impl McpEndpoint {
     /// Serves every client of the principal by clones of this handler, usually a
     /// [`McpServer`](crate::mcp::McpServer).
     pub fn new<H: ServerHandler + Clone>(handler: H) -> Self {
-        // `Host` and `Origin` were checked before, also for the other routes.
-        let config = StreamableHttpServerConfig::default().disable_allowed_hosts();
-        let sessions = Arc::<LocalSessionManager>::default();
+        // `Host`, `Origin` and the body were checked before, also for the other routes.
+        let config = StreamableHttpServerConfig::default()
+            .disable_allowed_hosts()
+            .with_max_request_body_bytes(usize::MAX);
+        let sessions = Arc::<McpSessions>::default();
         let make = move || Ok(handler.clone());
         let service = StreamableHttpService::new(make, Arc::clone(&sessions), config);
         let answer = move |request| -> EndpointAnswer {
@@ -56,7 +59,7 @@ impl McpEndpoint {
 
     /// Whether no more protocol sessions may begin.
     pub(super) async fn is_full(&self) -> bool {
-        self.sessions.sessions.read().await.len() >= MAX_SESSIONS
+        self.sessions.len().await >= MAX_SESSIONS
     }
 
     /// Answers a request, whose head and body passed all checks.

@@ -21,6 +21,7 @@ pub(super) enum ProblemKind {
     ContextInUse,
     NotAnswered,
     NoScreenshot,
+    NoPage,
     RecordingUnreadable,
     AnswerRefused,
     CallIdReused,
@@ -39,7 +40,7 @@ pub(super) enum ProblemKind {
 
 impl ProblemKind {
     /// Every kind, for the OpenAPI document.
-    pub(super) const ALL: [Self; 27] = [
+    pub(super) const ALL: [Self; 28] = [
         Self::BadRequest,
         Self::Unauthorized,
         Self::Forbidden,
@@ -53,6 +54,7 @@ impl ProblemKind {
         Self::ContextInUse,
         Self::NotAnswered,
         Self::NoScreenshot,
+        Self::NoPage,
         Self::RecordingUnreadable,
         Self::AnswerRefused,
         Self::CallIdReused,
@@ -132,6 +134,11 @@ impl ProblemKind {
                 "no-screenshot",
                 StatusCode::CONFLICT,
                 "The screen of the session could not be captured",
+            ),
+            Self::NoPage => (
+                "no-page",
+                StatusCode::CONFLICT,
+                "The page of the session could not be read",
             ),
             Self::RecordingUnreadable => (
                 "recording-unreadable",

@@ -493,7 +493,7 @@ static ROUTES: &[Route] = &[
     },
     Route {
         replies: &[json("The page.", schema_of::<PageTextDocument>)],
-        problems: &[ProblemKind::NotAnswered, ProblemKind::SessionLost],
+        problems: &[ProblemKind::NoPage, ProblemKind::SessionLost],
         ..route(
             Method::Get,
             "/v1/sessions/{id}/page",
@@ -727,7 +727,7 @@ static ROUTES: &[Route] = &[
         )
     },
     Route {
-        body: body(HISTORY, any_object),
+        body: body(SMALL, any_object),
         replies: &[
             Reply {
                 status: 200,

@@ -6,20 +6,23 @@ use std::sync::Arc;
 
 use rmcp::ErrorData;
 use rmcp::model::{
-    CallToolRequestParams, CustomRequest, ErrorCode, JsonRpcMessage, NumberOrString,
-    PaginatedRequestParams, ReadResourceRequestParams, RequestId,
+    ClientRequest, CustomRequest, ErrorCode, JsonRpcMessage, NumberOrString, RequestId,
 };
 use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 use telechir_protocol::json_limits;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::Mutex;
 
+use super::ids_in_flight::IdsInFlight;
+use super::parameters;
+
 /// Longest message of a client: the arguments of a call may have megabytes of escaped text.
 const MAX_MESSAGE_BYTES: usize = 64 << 20;
+/// Maximum number of values in a message: the SDK keeps several copies of each while it reads.
+const MAX_MESSAGE_VALUES: usize = 100_000;
 /// Errors that are kept for a client that does not read; lines beyond get none.
 const MAX_UNSENT_ERRORS: usize = 16;
 /// Memory that the writer keeps between messages.
@@ -32,6 +35,7 @@ pub(super) struct MessageLines<R, W> {
     input: MessageInput<R>,
     output: Arc<Mutex<MessageOutput<W>>>,
     errors: UnsentErrors,
+    ids: IdsInFlight,
     /// Whether a request has come: what comes before the first one has no meaning.
     has_started: bool,
 }
@@ -50,6 +54,7 @@ impl<R: AsyncRead, W: AsyncWrite> MessageLines<R, W> {
                 sent: 0,
             })),
             errors: UnsentErrors::default(),
+            ids: IdsInFlight::default(),
             has_started: false,
         }
     }
@@ -67,6 +72,7 @@ where
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let output = Arc::clone(&self.output);
+        self.ids.send(&message);
         async move {
             let mut output = output.lock().await;
             output.add(&message)?;
@@ -103,10 +109,14 @@ where
             let read = read(line);
             self.input.line.clear();
             match read {
-                ReadMessage::Message(message) => {
+                ReadMessage::Message(mut message) => {
                     self.has_started |= matches!(*message, JsonRpcMessage::Request(_));
-                    if self.has_started {
-                        return Some(*message);
+                    if !self.has_started {
+                        continue;
+                    }
+                    match self.ids.receive(&mut message) {
+                        Ok(()) => return Some(*message),
+                        Err(error) => self.errors.add(*error),
                     }
                 }
                 ReadMessage::Ignored => {}
@@ -122,7 +132,8 @@ where
 }
 
 /// What a line is.
-enum ReadMessage {
+#[derive(Debug)]
+pub(crate) enum ReadMessage {
     Message(Box<RxJsonRpcMessage<RoleServer>>),
     /// Nothing that has an answer: an empty line, a notification or a response that cannot be read.
     Ignored,
@@ -135,36 +146,53 @@ fn read(line: &[u8]) -> ReadMessage {
     if line.trim_ascii().is_empty() {
         return ReadMessage::Ignored;
     }
-    let value = match parse(line) {
+    read_message(line)
+}
+
+/// Reads the JSON of one message.
+pub(crate) fn read_message(text: &[u8]) -> ReadMessage {
+    let value = match parse(text) {
         Ok(value) => value,
         Err(error) => return ReadMessage::Error(error),
     };
-    match Deserialize::deserialize(&value) {
-        Ok(message) => ReadMessage::Message(Box::new(message)),
-        Err(_) => error_of_value(&value).map_or(ReadMessage::Ignored, |error| {
-            ReadMessage::Error(Box::new(error))
-        }),
+    let Ok(message) = RxJsonRpcMessage::<RoleServer>::deserialize(&value) else {
+        let error = error_of_value(&value).map(Box::new);
+        return error.map_or(ReadMessage::Ignored, ReadMessage::Error);
+    };
+    match unreadable_handshake(&message) {
+        Some(error) => ReadMessage::Error(Box::new(error)),
+        None => ReadMessage::Message(Box::new(message)),
     }
+}
+
+/// The answer to a handshake whose parameters are wrong: the SDK would take it for a request without
+/// one. All other requests are answered by the handler.
+fn unreadable_handshake(
+    message: &RxJsonRpcMessage<RoleServer>,
+) -> Option<TxJsonRpcMessage<RoleServer>> {
+    if let JsonRpcMessage::Request(request) = message
+        && let ClientRequest::CustomRequest(custom) = &request.request
+        && custom.method == "initialize"
+    {
+        let error = parameters::error_of(custom);
+        let id = Some(request.id.clone());
+        return Some(TxJsonRpcMessage::<RoleServer>::error(error, id));
+    }
+    None
 }
 
 /// The JSON of a text, or the answer to what is none or has too many values.
 fn parse(text: &[u8]) -> Result<Value, Box<TxJsonRpcMessage<RoleServer>>> {
-    json_limits::parse(text).map_err(|error| {
+    json_limits::parse_at_most(text, MAX_MESSAGE_VALUES).map_err(|error| {
         let message = format!("expected a message in JSON: {error}");
         let error = ErrorData::new(ErrorCode::PARSE_ERROR, message, None);
         Box::new(TxJsonRpcMessage::<RoleServer>::error(error, None))
     })
 }
 
-/// The answer to a text that is no message of the protocol: -32700 if it is no JSON, -32600 if it is no
-/// request, with the id that it has. None for what JSON-RPC does not answer.
-pub(crate) fn error_of(text: &[u8]) -> Option<TxJsonRpcMessage<RoleServer>> {
-    match parse(text) {
-        Ok(value) => error_of_value(&value),
-        Err(error) => Some(*error),
-    }
-}
-
+/// The answer to JSON that is no message of the protocol: -32600, with the id that it has. None for what
+/// JSON-RPC does not answer. Without an id that can be read, the answer has none, as the protocol's schema
+/// says (`id?: RequestId`, basic/index, "Error Responses"), and not the null of JSON-RPC.
 fn error_of_value(value: &Value) -> Option<TxJsonRpcMessage<RoleServer>> {
     let is_response = value.get("result").is_some() || value.get("error").is_some();
     let has_method = value.get("method").is_some_and(Value::is_string);
@@ -174,6 +202,14 @@ fn error_of_value(value: &Value) -> Option<TxJsonRpcMessage<RoleServer>> {
         return None;
     }
     let id = value.get("id").and_then(request_id);
+    if let (true, Some(id), Some(method)) = (has_version, &id, value["method"].as_str())
+        && let Some(params @ Value::Object(_)) = value.get("params")
+    {
+        let request = CustomRequest::new(method, Some(params.clone()));
+        let error = parameters::error_of(&request);
+        let id = Some(id.clone());
+        return Some(TxJsonRpcMessage::<RoleServer>::error(error, id));
+    }
     let expected = if value.is_array() {
         "one message, found an array: this protocol has no batches"
     } else if !value.is_object() {
@@ -190,34 +226,6 @@ fn error_of_value(value: &Value) -> Option<TxJsonRpcMessage<RoleServer>> {
     let message = format!("no request: expected {expected}");
     let error = ErrorData::invalid_request(message, None);
     Some(TxJsonRpcMessage::<RoleServer>::error(error, id))
-}
-
-/// The answer to a request that is none of the protocol's: its method is unknown, or its parameters are
-/// not those of the method.
-pub(super) fn unreadable_request(request: &CustomRequest) -> ErrorData {
-    let method = &request.method;
-    let params = request.params.clone().unwrap_or_default();
-    let why = match method.as_str() {
-        "tools/call" => why_not::<CallToolRequestParams>(params),
-        "resources/read" => why_not::<ReadResourceRequestParams>(params),
-        "tools/list" | "resources/list" | "resources/templates/list" => {
-            why_not::<PaginatedRequestParams>(params)
-        }
-        _ => {
-            let message = format!("unknown method {method:?}");
-            return ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None);
-        }
-    };
-    ErrorData::invalid_params(format!("{method}: {why}"), None)
-}
-
-/// Why a value is not of a type.
-fn why_not<T: DeserializeOwned>(value: Value) -> String {
-    let error = serde_json::from_value::<T>(value).err();
-    error.map_or_else(
-        || "expected other parameters".to_owned(),
-        |error| error.to_string(),
-    )
 }
 
 fn too_long() -> TxJsonRpcMessage<RoleServer> {
@@ -352,7 +360,9 @@ mod tests {
     use super::*;
 
     fn answer(text: &str) -> Option<Value> {
-        let error = error_of(text.as_bytes())?;
+        let ReadMessage::Error(error) = read_message(text.as_bytes()) else {
+            return None;
+        };
         let mut error = serde_json::to_value(error).expect("JSON");
         error["error"]["message"].take();
         Some(error)
@@ -485,7 +495,7 @@ mod tests {
         let ping = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}";
         for (input, messages, errors) in [
             (ping.to_owned(), 1, 0),
-            (format!("{ping}\n{ping}"), 2, 0),
+            (format!("{ping}\n{}", ping.replace(":1,", ":2,")), 2, 0),
             (format!("{ping}\n{{\"jsonrpc\""), 1, 1),
             (format!("{ping}\n"), 1, 0),
         ] {
@@ -504,7 +514,7 @@ mod tests {
 
     #[test]
     fn a_line_with_too_many_values_is_a_parse_error_with_the_limit() {
-        let values = "0,".repeat(1_000_001);
+        let values = "0,".repeat(MAX_MESSAGE_VALUES + 1);
         let line = format!(
             "{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"params\":{{\"x\":[{values}0]}}}}\n"
         );
@@ -514,6 +524,6 @@ mod tests {
         let error = serde_json::to_value(error).expect("JSON");
         assert_eq!(error["error"]["code"], -32_700, "{error}");
         let message = error["error"]["message"].as_str().unwrap_or_default();
-        assert!(message.contains("more than 1000000 values"), "{message}");
+        assert!(message.contains("more than 100000 values"), "{message}");
     }
 }

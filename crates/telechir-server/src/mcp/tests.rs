@@ -357,6 +357,49 @@ async fn an_id_of_another_form_is_refused() {
     calls.try_recv().expect_err("nothing was executed");
 }
 
+/// The SDK would execute both and send one answer.
+#[tokio::test]
+async fn a_request_with_the_id_of_one_in_flight_is_refused_and_the_first_goes_on() {
+    let (gate, mut calls) = Gate::new();
+    let (server, gate) = server_of(gate);
+    let mut client = Connection::to(server);
+    client.call(1, "first", json!({})).await;
+    assert_eq!(calls.recv().await.as_deref(), Some("first"));
+    client.call(1, "second", json!({})).await;
+    let refused = client.receive().await;
+    assert_eq!(refused["id"], 1, "{refused}");
+    assert_eq!(refused["error"]["code"], -32_600, "{refused}");
+    gate.end.add_permits(1);
+    let answer = client.receive().await;
+    assert_eq!(answer["id"], 1, "{answer}");
+    assert_eq!(answer["result"]["isError"], false, "{answer}");
+    calls.try_recv().expect_err("the second was not executed");
+    // An answered id can be used again.
+    client.call(1, "again", json!({})).await;
+    assert_eq!(client.receive().await["result"]["isError"], false);
+    assert_eq!(calls.recv().await.as_deref(), Some("again"));
+}
+
+#[tokio::test]
+async fn the_id_of_a_cancelled_call_that_has_ended_can_be_used_again() {
+    let (gate, mut calls) = Gate::new();
+    let (server, gate) = server_of(gate);
+    let mut client = Connection::to(server);
+    client.call(1, "first", json!({})).await;
+    assert_eq!(calls.recv().await.as_deref(), Some("first"));
+    client.cancel(1).await;
+    client.call(2, "next", json!({})).await;
+    assert_eq!(calls.recv().await.as_deref(), Some("next"));
+    client.call(1, "last", json!({})).await;
+    gate.end.add_permits(1);
+    for id in [2, 1] {
+        let answer = client.receive().await;
+        assert_eq!(answer["id"], id, "{answer}");
+        assert_eq!(answer["result"]["isError"], false, "{answer}");
+    }
+    assert_eq!(calls.recv().await.as_deref(), Some("last"));
+}
+
 /// A client shows a form at once; a person could not see the end of a long one.
 #[tokio::test]
 async fn a_question_that_does_not_fit_in_a_form_is_for_a_terminal() {

@@ -150,7 +150,13 @@ impl Client {
         kill_process(host.expect("a pid"), Signal::KILL).expect("a running host");
     }
 
-    pub(crate) fn send_request(&mut self, method: &str, mut params: Value) {
+    pub(crate) fn send_request(&mut self, method: &str, params: Value) {
+        let request = self.message(method, params);
+        self.send(&request);
+    }
+
+    /// A request with the next id.
+    fn message(&mut self, method: &str, mut params: Value) -> Value {
         self.requests += 1;
         if self.version == MODERN {
             for (name, value) in [
@@ -161,9 +167,7 @@ impl Client {
                 params["_meta"][format!("io.modelcontextprotocol/{name}")] = value;
             }
         }
-        let request =
-            json!({"jsonrpc": "2.0", "id": self.requests, "method": method, "params": params});
-        self.send(&request);
+        json!({"jsonrpc": "2.0", "id": self.requests, "method": method, "params": params})
     }
 
     pub(crate) fn request(&mut self, method: &str, params: Value) -> Value {

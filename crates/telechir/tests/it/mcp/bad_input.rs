@@ -237,6 +237,32 @@ fn a_line_that_is_no_request_is_answered_with_the_error_of_the_protocol() {
     }
 }
 
+/// Each message has one answer: the second one an error, the first one its result.
+#[test]
+fn an_id_in_flight_is_refused_and_its_first_request_executed_once() {
+    require(Component::Sandbox);
+    for version in [MODERN, LEGACY] {
+        let mut client = Client::start(version, &[]);
+        client.run("true");
+        // The server has both lines before the first command can end.
+        let arguments = json!({"command": "echo ran >> mark; sleep 0.5; cat mark"});
+        let params = json!({"name": "execute_cli", "arguments": arguments});
+        let call = client.message("tools/call", params);
+        let id = client.requests;
+        client.send_line(&format!("{call}\n{call}"));
+        let refused = client.receive();
+        assert_eq!(refused["id"], id, "{refused}");
+        assert_eq!(refused["error"]["code"], -32_600, "{refused}");
+        let text = refused["error"]["message"].as_str().unwrap_or_default();
+        assert!(text.contains(&format!("found {id},")), "{refused}");
+        let answer = client.receive();
+        assert_eq!(answer["id"], id, "{answer}");
+        let stdout = &answer["result"]["structuredContent"]["stdout"];
+        assert_eq!(stdout, "ran\n", "{answer}");
+        client.leave();
+    }
+}
+
 #[test]
 fn a_policy_that_cannot_be_read_is_reported_before_the_first_call() {
     let telechir = crate::telechir::Telechir::new();

@@ -213,12 +213,18 @@ fn the_front_is_that_of_all_routes() {
     assert!((400..500).contains(&get.status), "{get:?}");
     assert_eq!(get.header("content-type"), Some("application/problem+json"));
     let batch = json!([list, list]).to_string();
+    let too_many = message_of(100_001);
     let accept = ["Accept: application/json, text/event-stream"];
     for (unreadable, code) in [
         (batch.as_str(), -32_600),
         ("{}", -32_600),
         ("{", -32_700),
         ("no JSON", -32_700),
+        (too_many.as_str(), -32_700),
+        (
+            "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{}}",
+            -32_602,
+        ),
     ] {
         let refused = agent.request_with(&accept, "POST", "/mcp", Some(unreadable));
         assert_eq!(refused.status, 400, "{unreadable}: {refused:?}");
@@ -228,6 +234,12 @@ fn the_front_is_that_of_all_routes() {
             "{unreadable}: {refused:?}"
         );
     }
+    let deep = format!("{}{}", "[".repeat(65), "]".repeat(65));
+    let deep = agent.request_with(&accept, "POST", "/mcp", Some(&deep));
+    deep.is_problem(422, "unreadable");
+    let large = format!("[\"{}\"]", "x".repeat(4 << 20));
+    let large = agent.request_with(&accept, "POST", "/mcp", Some(&large));
+    large.is_problem(413, "too-large");
     let mismatched = [
         accept[0],
         "MCP-Protocol-Version: 2026-07-28",
@@ -236,6 +248,14 @@ fn the_front_is_that_of_all_routes() {
     let mismatched = agent.request_with(&mismatched, "POST", "/mcp", Some(&body));
     assert_eq!(mismatched.status, 400, "{mismatched:?}");
     assert_eq!(server.sessions.list(), json!([]), "nothing was started");
+}
+
+/// A request whose arguments have more than this many values.
+fn message_of(values: usize) -> String {
+    let values = "0,".repeat(values);
+    format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\",\"params\":{{\"x\":[{values}0]}}}}"
+    )
 }
 
 #[test]
@@ -264,6 +284,44 @@ fn a_principal_has_32_protocol_sessions() {
     assert!((200..300).contains(&ended.status), "{ended:?}");
     let restarted = || one_more.send("initialize", "", hello.clone()).status;
     assert_eventually_blocking!(restarted(), |status| *status == 200);
+}
+
+/// With a session of the protocol, an answer would go to the later request's connection, and the first
+/// would wait for ever. Without one, each request has its own connection.
+#[test]
+fn an_id_in_flight_is_refused_in_a_protocol_session_alone() {
+    require(Component::Sandbox);
+    for version in [LEGACY, MODERN] {
+        let sessions = SessionFixture::new();
+        fs::write(sessions.file("policy.toml"), POLICY).expect("a policy");
+        let server = Server::in_folder(sessions, &["--shell"]);
+        let (agent, operator) = (server.client("agent"), server.client("operator"));
+        let mcp = McpClient::new(&agent, version);
+        let called = std::thread::scope(|scope| {
+            let call = scope.spawn(|| mcp.run("touch a && echo made"));
+            let question = super::approvals::question(&operator);
+            let second = mcp.send("tools/list", "", json!({}));
+            assert_eq!(second.status, 200, "{second:?}");
+            let is_refused = second.body.contains("-32600");
+            assert_eq!(is_refused, version == LEGACY, "{second:?}");
+            assert_ne!(
+                is_refused,
+                second.body.contains("execute_cli"),
+                "{second:?}"
+            );
+            let approve = json!({"decision": "approve", "digest": question["digest"]});
+            let approved = super::approvals::answer(&operator, &question, &approve);
+            assert_eq!(approved.status, 204, "{approved:?}");
+            call.join().expect("the call")
+        });
+        assert_eq!(called["structuredContent"]["stdout"], "made\n", "{called}");
+        // The id is free again.
+        let listed = mcp.request("tools/list", "", json!({}));
+        assert!(listed["tools"][0].is_object(), "{listed}");
+        let rows = agent.get("/v1/sessions");
+        let id = rows["sessions"][0]["id"].as_str().expect("an id");
+        server.assert_closes(&agent, id);
+    }
 }
 
 #[test]

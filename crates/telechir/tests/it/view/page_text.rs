@@ -43,4 +43,5 @@ fn an_operator_reads_the_page_and_a_viewer_does_not() {
     let shell = format!("/v1/sessions/{}/page", page.id);
     let none = page.server.client("operator").request("GET", &shell, None);
     assert!(none.body.contains("no browser"), "{none:?}");
+    none.is_problem(409, "no-page");
 }
