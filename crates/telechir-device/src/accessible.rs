@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::Value;
-use telechir_protocol::{Action, ActionKind, Button, ClickCount, Size};
+use telechir_protocol::{Action, ActionKind, Button, ClickCount, Key, Size};
 
 use crate::elements::{Element, ElementTree, Filter, Outline, search};
 use crate::{
@@ -528,6 +528,10 @@ impl<C: Computer + WindowSystem, A: Accessibility> Computer for WithAccessibilit
     fn supports(&self, kind: &ActionKind) -> bool {
         (OWN_ACTIONS.contains(kind) && self.applications.is_available())
             || self.computer.supports(kind)
+    }
+
+    fn has_key(&self, key: &Key) -> bool {
+        self.computer.has_key(key)
     }
 
     async fn capture(&mut self) -> Result<Frame, DeviceError> {

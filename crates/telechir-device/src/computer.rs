@@ -3,7 +3,7 @@
 use std::fmt;
 
 use async_trait::async_trait;
-use telechir_protocol::{ActionKind, Size};
+use telechir_protocol::{ActionKind, Key, Size};
 
 use crate::{
     DeviceError, DevtoolsSource, ElementMarks, Frame, PageContextSource, PageOutlineSource,
@@ -60,6 +60,12 @@ pub trait Computer: Send + fmt::Debug {
 
     /// Whether `perform` supports actions of this kind.
     fn supports(&self, kind: &ActionKind) -> bool;
+
+    /// Whether the keyboard has this key, or a name for it. Modifiers, named keys and characters are the
+    /// same everywhere.
+    fn has_key(&self, key: &Key) -> bool {
+        !matches!(key, Key::Other(_))
+    }
 
     /// Captures the pixels as they are now, including the pointer.
     ///

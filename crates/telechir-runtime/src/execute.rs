@@ -16,7 +16,7 @@ use telechir_policy::{
     Device, DisplayOwner, Permitted, PointedWindows, ScreenProposal, ScreenWindows,
     update_pressed_keys,
 };
-use telechir_protocol::{Action, ActionKind, Failure, FailureKind, Key, Size, Target};
+use telechir_protocol::{Action, ActionKind, Chord, Failure, FailureKind, Key, Size, Target};
 
 use crate::observe::LastFrame;
 use crate::{DeviceKind, ScreenshotRule, SessionLimits};
@@ -162,6 +162,12 @@ impl ScreenSlot {
                 | ActionKind::Wait
         );
         is_runtime_action || (kind != ActionKind::Other && self.computer.supports(&kind))
+    }
+
+    /// The first key of a chord that the device does not know.
+    pub(crate) fn unknown_key<'a>(&self, chord: &'a Chord) -> Option<&'a Key> {
+        let mut keys = chord.keys().iter();
+        keys.find(|key| !self.computer.has_key(key))
     }
 
     /// The windows that the input of these actions can reach, once earlier actions have had their

@@ -8,7 +8,7 @@ use telechir_device::{
     ScreenPart, ScreenRegion, ScreenViewer, Settle, Settled, StopSignal, Viewport, Window,
     WindowSystem,
 };
-use telechir_protocol::{Action, ActionKind, Size};
+use telechir_protocol::{Action, ActionKind, Key, Size};
 use tokio::time::Instant;
 
 use crate::clipboard::Selection;
@@ -16,6 +16,7 @@ use crate::display::XDisplay;
 use crate::display_io::DisplayIo;
 use crate::error::XError;
 use crate::existing::ExistingDisplay;
+use crate::keysym;
 use crate::kill_switch::{self, KillSwitch, KillSwitchWatch};
 use crate::launch;
 use crate::monitors;
@@ -345,6 +346,13 @@ impl Computer for Desktop {
     fn supports(&self, kind: &ActionKind) -> bool {
         let opens = *kind == ActionKind::OpenApp && self.display.starts_programs();
         opens || ACTIONS.contains(kind)
+    }
+
+    fn has_key(&self, key: &Key) -> bool {
+        match key {
+            Key::Other(name) => keysym::of_name(name).is_some(),
+            Key::Modifier(_) | Key::Named(_) | Key::Char(_) => true,
+        }
     }
 
     async fn capture(&mut self) -> Result<Frame, DeviceError> {

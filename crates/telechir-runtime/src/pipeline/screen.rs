@@ -6,7 +6,7 @@ use telechir_policy::{
     summarize,
 };
 use telechir_protocol::{
-    Action, ActionKind, ComputerCall, ComputerResult, Failure, FailureKind, ObserveMode,
+    Action, ActionKind, Chord, ComputerCall, ComputerResult, Failure, FailureKind, ObserveMode,
     StepOutcome, StepState, TargetId,
 };
 
@@ -232,6 +232,15 @@ fn obstacle(screen: &ScreenSlot, action: &Action) -> Option<Failure> {
         );
         return Some(Failure::new(FailureKind::Unsupported, message));
     }
+    // Nobody should be asked about a key that does not exist.
+    if let Some(key) = chord_of(action).and_then(|chord| screen.unknown_key(chord)) {
+        let message = format!(
+            "There is no key {:?}; use a character, ctrl, alt, shift, super, or a name such as Enter, \
+             Escape, PageDown or F5.",
+            key.to_string()
+        );
+        return Some(Failure::new(FailureKind::InvalidInput, message));
+    }
     let resolved = screen.viewport.labelled_action(action, &screen.labels);
     let error = resolved.err()?;
     let kind = if matches!(error, TargetError::StaleLabel { .. }) {
@@ -240,6 +249,17 @@ fn obstacle(screen: &ScreenSlot, action: &Action) -> Option<Failure> {
         FailureKind::InvalidInput
     };
     Some(Failure::new(kind, sentence(&error.to_string())))
+}
+
+fn chord_of(action: &Action) -> Option<&Chord> {
+    if let Action::Key { chord, .. }
+    | Action::HoldKey { chord, .. }
+    | Action::KeyDown { chord }
+    | Action::KeyUp { chord } = action
+    {
+        return Some(chord);
+    }
+    None
 }
 
 /// Why an action that answers with a picture is refused: the model reads only text.

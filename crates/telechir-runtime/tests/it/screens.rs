@@ -106,6 +106,30 @@ async fn an_unsupported_action_stops_the_batch_before_it() {
     }
 }
 
+/// By the default policy a key whose effect is unknown needs an approval.
+#[tokio::test]
+async fn a_key_that_does_not_exist_is_an_error_without_a_question() {
+    for key in [
+        json!({ "action": "key", "key": "ctrl+Foo" }),
+        json!({ "action": "hold_key", "key": "Entr", "duration": 1 }),
+        json!({ "action": "key_down", "key": "Foo" }),
+        json!({ "action": "key_up", "key": "Foo" }),
+    ] {
+        let (builder, log) = desktop(Policy::default_policy());
+        let mut session = builder.build().unwrap();
+        let result = on_screen(&mut session, call("c1", &[key, click(1, 1)])).await;
+        let error = result.error.as_ref().unwrap();
+        assert_eq!(error.kind, FailureKind::InvalidInput, "{error:?}");
+        assert!(
+            error.message.starts_with("There is no key \""),
+            "{}",
+            error.message
+        );
+        assert_eq!(states(&result), ["failed", "not started"]);
+        assert_eq!(log_of(&log), ["capture"]);
+    }
+}
+
 #[tokio::test]
 async fn a_call_that_was_not_understood_does_nothing() {
     let (builder, log) = desktop(open_policy());
