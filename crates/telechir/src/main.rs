@@ -5,6 +5,7 @@ mod args;
 mod call_approver;
 mod commands;
 mod context_store;
+mod counted;
 mod declared_tools;
 mod devices;
 mod doctor;

@@ -18,7 +18,7 @@ use telechir_server::{
 use telechir_tools::OpenOptions;
 use tokio::sync::Mutex;
 
-use crate::args::McpServerArguments;
+use crate::args::{DeviceArguments, McpServerArguments};
 use crate::error::CliError;
 use crate::mcp_task::TaskModel;
 use crate::session_host::{Caller, answered_contents, enter, host_failure, paths};
@@ -31,6 +31,8 @@ const MAX_WAIT: Duration = Duration::from_secs(45);
 pub(crate) struct McpSession {
     paths: SessionPaths,
     arguments: McpServerArguments,
+    /// The devices of a session that was found by its name alone.
+    found: Option<DeviceArguments>,
     digest: Option<Digest>,
     /// The connection of all calls. A session that was not named ends with it.
     client: Mutex<Option<Arc<HostClient>>>,
@@ -38,8 +40,11 @@ pub(crate) struct McpSession {
 }
 
 impl McpSession {
-    /// The session of these arguments, which is not started yet.
-    pub(crate) fn new(arguments: McpServerArguments) -> Result<Self, CliError> {
+    /// The session of these arguments, which is not started yet, or which was found with these devices.
+    pub(crate) fn new(
+        arguments: McpServerArguments,
+        found: Option<DeviceArguments>,
+    ) -> Result<Self, CliError> {
         // A policy that cannot be read must not be noticed with the first call.
         let policy = crate::policy::load(&arguments.safety)?;
         let digest = arguments.safety.policy.is_some().then(|| policy.digest());
@@ -55,7 +60,13 @@ impl McpSession {
             client: Mutex::default(),
             sent: SentCalls::default(),
             arguments,
+            found,
         })
+    }
+
+    /// The devices that the session has.
+    fn devices(&self) -> &DeviceArguments {
+        self.found.as_ref().unwrap_or(&self.arguments.devices)
     }
 
     /// The name of the session.
@@ -85,7 +96,7 @@ impl McpSession {
 
     /// Refuses the options that a session of this server cannot have.
     fn check(&self, options: &OpenOptions) -> Result<(), String> {
-        let devices = &self.arguments.devices;
+        let devices = self.devices();
         if let Some(context) = &options.context_id {
             let profile = devices.page.profile.as_ref().map(ToString::to_string);
             if profile.as_ref() != Some(context) {
@@ -250,7 +261,7 @@ impl SessionAccess for McpSession {
 
     async fn describe(&self) -> Map<String, Value> {
         let mut members = session_members(&self.paths).await;
-        let devices = &self.arguments.devices;
+        let devices = self.devices();
         let size = devices.screen_size();
         let display = json!({"width": size.width, "height": size.height});
         members.insert("display".to_owned(), display);

@@ -14,6 +14,7 @@ use telechir_runtime::{ConversationEntry, SessionEvent};
 use telechir_tools::tool_step;
 
 use crate::args::McpServerArguments;
+use crate::counted::counted;
 use crate::env::{self, ApiAccess};
 use crate::error::CliError;
 use crate::mcp_session::HostedSession;
@@ -120,10 +121,10 @@ impl TaskModel {
             return Ok(members);
         }
         Err(format!(
-            "The model did not finish the task ({}) after {} steps. Observe the screen before you \
+            "The model did not finish the task ({}) after {}. Observe the screen before you \
              go on. Its last message: {}",
             reason_name(&report.reason),
-            report.steps,
+            counted(report.steps, "step"),
             report.text
         ))
     }

@@ -9,6 +9,7 @@ use telechir_protocol::display::escape;
 use telechir_runtime::{ActionEffect, SessionEvent};
 use tokio::task::JoinHandle;
 
+use crate::counted::counted;
 use crate::session_events::{RunEvent, RunEvents};
 use crate::streamed_message::StreamedMessage;
 use crate::terminal_line::{ERASE_LINE, TerminalLine};
@@ -162,7 +163,8 @@ impl Timeline {
                 vec![format!("session ended: {}", one_line(reason))]
             }
             SessionEvent::TaskEnded { reason, steps, .. } => {
-                vec![format!("── the task ended after {steps} steps: {reason}")]
+                let steps = counted(*steps, "step");
+                vec![format!("── the task ended after {steps}: {reason}")]
             }
             SessionEvent::RequestSent { step, limit } => {
                 (self.step, self.limit) = (*step, *limit);
@@ -363,7 +365,7 @@ impl Timeline {
         let bar: String = (0..BAR_CHARS).map(cell).collect();
         let steps = format!("step {} of {}", self.step, self.limit);
         let forms = [
-            format!("[{bar}] {steps}, {} actions", self.actions),
+            format!("[{bar}] {steps}, {}", counted(self.actions, "action")),
             format!("[{bar}] {steps}"),
             steps,
         ];
@@ -521,7 +523,7 @@ mod tests {
         assert!(!plain.contains(&b'\x1b'));
         let terminal = String::from_utf8(terminal).expect("text");
         assert!(
-            terminal.ends_with("[██████████··········] step 5 of 10, 1 actions"),
+            terminal.ends_with("[██████████··········] step 5 of 10, 1 action"),
             "{terminal}"
         );
     }

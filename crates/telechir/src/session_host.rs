@@ -274,7 +274,6 @@ pub(crate) async fn enter(
     paths: &SessionPaths,
     caller: Caller<'_>,
 ) -> Result<HostClient, CliError> {
-    const START_FLAGS: &str = "give --desktop, --browser, --shell or --editor to start";
     let name = &paths.name;
     let given = GivenFlags::new(caller.devices, caller.safety, caller.idle_timeout)?;
     let has_devices = given.has_devices();
@@ -289,20 +288,9 @@ pub(crate) async fn enter(
                 "the earlier session {name} is gone: its session host exited without closing it; \
                  starting a new one"
             )),
-            Probe::Dead => {
-                return Err(CliError::message(format!(
-                    "session {name} is gone: its session host exited without closing it; {START_FLAGS} \
-                     a new one"
-                )));
-            }
+            Probe::Dead => return Err(is_gone(paths)),
             Probe::Changing | Probe::Nothing if has_devices => {}
-            Probe::Changing | Probe::Nothing => {
-                return Err(CliError::message(format!(
-                    "no session named {name} in {} (idle sessions are closed); \
-                     {START_FLAGS} it",
-                    paths.folder().display()
-                )));
-            }
+            Probe::Changing | Probe::Nothing => return Err(is_missing(paths)),
         }
         let program = host_program(paths, &caller.devices.shell_env);
         let mut config = given.clone().into_config(DEFAULT_IDLE_SECONDS);
@@ -316,6 +304,33 @@ pub(crate) async fn enter(
         "session {name} exited each time it was started; see its log {}",
         paths.log().display()
     )))
+}
+
+/// The devices of an open session.
+pub(crate) async fn devices_of(name: &SessionName) -> Result<DeviceArguments, CliError> {
+    let paths = paths(name)?;
+    match find(&paths).await.map_err(host_failure)? {
+        Probe::Alive(client) => Ok(SessionConfig::read(&client.description().config)?.devices),
+        Probe::Dead => Err(is_gone(&paths)),
+        Probe::Changing | Probe::Nothing => Err(is_missing(&paths)),
+    }
+}
+
+/// What starts a session, in errors.
+const START_FLAGS: &str = "give --desktop, --browser, --shell or --editor to start";
+
+fn is_gone(paths: &SessionPaths) -> CliError {
+    let name = &paths.name;
+    CliError::message(format!(
+        "session {name} is gone: its session host exited without closing it; {START_FLAGS} a new one"
+    ))
+}
+
+fn is_missing(paths: &SessionPaths) -> CliError {
+    let (name, folder) = (&paths.name, paths.folder().display());
+    CliError::message(format!(
+        "no session named {name} in {folder} (idle sessions are closed); {START_FLAGS} it"
+    ))
 }
 
 /// The program of a session host: this one.

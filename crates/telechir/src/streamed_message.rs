@@ -2,6 +2,8 @@
 
 use telechir_protocol::display::escape;
 
+use crate::counted::counted;
+
 /// Maximum number of lines shown of a message.
 const MAX_LINES: usize = 12;
 /// What each line begins with.
@@ -42,8 +44,7 @@ impl StreamedMessage {
         }
         let more = self.lines.saturating_sub(MAX_LINES);
         if more > 0 {
-            let unit = if more == 1 { "line" } else { "lines" };
-            last.push(format!("{PREFIX}… {more} more {unit}"));
+            last.push(format!("{PREFIX}… {}", counted(more, "more line")));
         }
         *self = Self::default();
         last

@@ -13,6 +13,7 @@ Examples:
   telechir mcp --browser --headless --read-only
   telechir mcp install claude --desktop --shell
   telechir mcp install codex --write --browser --shell
+  telechir mcp --session work
 
 The session starts with the first call and ends with the client, unless --session names it. Some
 calls need an approval: a client that can ask its user does; with others the answer is no, unless a
@@ -62,7 +63,7 @@ pub(crate) struct McpServerArguments {
     #[arg(long)]
     pub(crate) view: bool,
     /// Use the session with this name, which other callers can use, too, and which does not end
-    /// with the client.
+    /// with the client. One that is open needs no device flag.
     #[arg(long, value_name = "NAME")]
     pub(crate) session: Option<SessionName>,
     /// Provider of the model for execute_computer_use [default: the first whose API key is set].

@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 pub(crate) enum RecordingsCommand {
     /// List the recordings in a folder, oldest first: size, age, whether a session writes it.
     List {
-        /// Folder that contains the folders given to --record.
+        /// Folder that contains the folders given to --record, or one of these.
         folder: PathBuf,
         /// Print JSON instead of a table.
         #[arg(long)]

@@ -82,7 +82,13 @@ fn flags(arguments: &McpInstallArguments) -> Result<(bool, Vec<String>), CliErro
         let text = error.to_string();
         CliError::usage(text.trim_start_matches("error: ").trim_end())
     })?;
-    mcp::catalog(&parsed.server)?;
+    let server = &parsed.server;
+    // The session is open when the client starts the server, which reads its devices then.
+    let has_session = server.session.is_some() && server.devices.is_empty();
+    match has_session {
+        true => mcp::check(server, has_session)?,
+        false => drop(mcp::catalog(server, None)?),
+    }
     Ok((is_written, absolute))
 }
 

@@ -50,13 +50,33 @@ impl ListedRecording {
 }
 
 fn list(path: &Path, json: bool) -> Result<(), CliError> {
-    let folder = RecordingFolder::open(path)?;
-    let recordings = oldest_first(&folder)?;
+    let (folder, recordings) = match itself(path)? {
+        Some((folder, recording)) => (folder, vec![recording]),
+        None => {
+            let folder = RecordingFolder::open(path)?;
+            let recordings = oldest_first(&folder)?;
+            (folder, recordings)
+        }
+    };
     let rows: Vec<ListedRecording> = recordings
         .iter()
         .map(|recording| ListedRecording::of(&folder, recording))
         .collect();
     write_rows(&rows, json)
+}
+
+/// The recording that a path names, with the folder that it is in; none for a folder of recordings.
+fn itself(path: &Path) -> Result<Option<(RecordingFolder, Recording)>, CliError> {
+    let path = RecordingFolder::open(path)?.path;
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return Ok(None);
+    };
+    // Who cannot read the folder above can still name one of recordings.
+    let Ok(folder) = RecordingFolder::open(parent) else {
+        return Ok(None);
+    };
+    let found = folder.find(name)?;
+    Ok(found.map(|recording| (folder, recording)))
 }
 
 fn oldest_first(folder: &RecordingFolder) -> Result<Vec<Recording>, CliError> {
@@ -79,6 +99,13 @@ fn write_rows(rows: &[ListedRecording], json: bool) -> Result<(), CliError> {
 /// Removes recordings that are too old, then the oldest until the rest is small enough. One that a
 /// session writes stays.
 fn prune(arguments: &PruneArguments) -> Result<(), CliError> {
+    if let Some((folder, _)) = itself(&arguments.folder)? {
+        return Err(CliError::usage(format!(
+            "{} is a recording; expected the folder that it is in, {}",
+            arguments.folder.display(),
+            folder.path.display()
+        )));
+    }
     let folder = RecordingFolder::open(&arguments.folder)?;
     let max_age = Duration::from_secs(arguments.older_than.saturating_mul(24 * 60 * 60));
     let max_bytes = arguments.max_size.saturating_mul(1 << 20);

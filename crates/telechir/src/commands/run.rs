@@ -19,6 +19,7 @@ use tokio::time::timeout;
 
 use crate::args::{DeviceArguments, RunArguments, SafetyArguments};
 use crate::call_approver::{OneCall, SessionVisibility};
+use crate::counted::counted;
 use crate::env::{self, ApiAccess};
 use crate::error::{CliError, chain};
 use crate::input::write_text;
@@ -419,6 +420,7 @@ fn conclude(finished: &RunReport, is_json: bool) -> Result<ExitCode, CliError> {
         EndReason::Incomplete { reason } => format!("the provider ended the run: {reason}"),
     };
     Err(CliError::message(format!(
-        "{problem} (after {steps} steps)"
+        "{problem} (after {})",
+        counted(steps, "step")
     )))
 }

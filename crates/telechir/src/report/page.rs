@@ -7,6 +7,8 @@ use telechir_policy::Verdict;
 use telechir_protocol::{Size, UnsettledReason};
 use telechir_runtime::{ActionEffect, Verified};
 
+use crate::counted::counted;
+
 use super::gather::{CallStep, RecordedRun, ReportedCall, RunEntry, Shot};
 use super::html::Html;
 use super::marks;
@@ -122,7 +124,10 @@ fn write_run(html: &mut Html, run: &RecordedRun, screenshots: &mut ReportScreens
         ("Policy", run.policy.clone()),
         (
             "Length",
-            format!("{seconds} s, {actions} actions, {failed} failed"),
+            format!(
+                "{seconds} s, {}, {failed} failed",
+                counted(actions, "action")
+            ),
         ),
         (
             "Screenshots",
@@ -160,7 +165,8 @@ fn write_run(html: &mut Html, run: &RecordedRun, screenshots: &mut ReportScreens
                     .element("p", "meta", &format!("{model}, {}", date(*at_ms)));
             }
             RunEntry::TaskEnd { reason, steps } => {
-                let text = format!("The task ended after {steps} steps: {reason}");
+                let steps = counted(*steps, "step");
+                let text = format!("The task ended after {steps}: {reason}");
                 html.element("p", "meta", &text);
             }
             RunEntry::Message(text) => _ = html.element("p", "message", text),

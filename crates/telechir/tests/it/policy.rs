@@ -183,6 +183,35 @@ fn a_policy_is_tested_without_doing_anything() {
 }
 
 #[test]
+fn what_is_no_address_is_an_error_and_a_host_alone_is_explained() {
+    let telechir = Telechir::new();
+    for (subject, fragments) in [
+        ("", &["found an empty text"][..]),
+        (" ", &["found an empty text"]),
+        ("https://", &["\"https://\" is not a URL", "empty host"]),
+        ("http://[::1/", &["is not a URL"]),
+        ("https://a b.example/", &["is not a URL"]),
+    ] {
+        run(&telechir, &["test", subject]).fails(2, fragments);
+    }
+    for (subject, is_explained) in [
+        ("example.com", true),
+        ("www.example.com/a?b=c", true),
+        ("localhost:8080", true),
+        ("ls", false),
+        ("./run.sh", false),
+        ("cat example.com", false),
+        ("a:b", false),
+    ] {
+        let judged = run(&telechir, &["test", subject]);
+        assert_eq!(judged.code, Some(0), "{judged:?}");
+        assert!(judged.stdout.contains("(command)"), "{judged:?}");
+        let hint = format!("an address needs its scheme: https://{subject}");
+        assert_eq!(judged.stderr.contains(&hint), is_explained, "{judged:?}");
+    }
+}
+
+#[test]
 fn an_error_names_the_key_the_line_what_was_found_and_what_is_expected() {
     let telechir = Telechir::new();
     let file = telechir.folder().join("rules.toml");

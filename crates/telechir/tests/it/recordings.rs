@@ -110,6 +110,22 @@ fn recordings_are_listed_oldest_first_and_nothing_else_is() {
 }
 
 #[test]
+fn a_recording_itself_is_listed_and_never_pruned() {
+    let recordings = Recordings::new(&["a"]);
+    let path = recordings.path("a");
+    let itself = path.to_str().expect("a path");
+    let run = |verb: &str, flag: &str| {
+        let arguments = ["recordings", verb, itself, flag];
+        Ran::of(&mut recordings.sessions.command(&arguments), "")
+    };
+    let rows = run("list", "--json").json();
+    assert_eq!(Recordings::names(&rows), ["a"]);
+    assert_eq!(rows.as_array().map(Vec::len), Some(1), "{rows}");
+    run("prune", "--older-than=0").fails(2, &["is a recording", "the folder that it is in"]);
+    assert!(path.join("journal.sqlite").exists());
+}
+
+#[test]
 fn old_recordings_are_removed_and_then_the_oldest() {
     let recordings = Recordings::new(&["d", "c", "b", "a"]);
     assert_eq!(

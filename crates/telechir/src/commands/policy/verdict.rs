@@ -17,6 +17,7 @@ use telechir_protocol::{
 use crate::args::{PolicyTestArguments, SubjectKind, chord};
 use crate::error::CliError;
 use crate::input::{write_json, write_text};
+use crate::log::print_note;
 
 /// The id of the judged call.
 const CALL_ID: &str = "test";
@@ -54,14 +55,24 @@ pub(super) fn test(arguments: &PolicyTestArguments) -> Result<ExitCode, CliError
 fn judge(policy: Policy, arguments: &PolicyTestArguments) -> Result<TestedVerdict, CliError> {
     let mut judge = Judge::new(policy);
     let subject = arguments.subject.as_str();
+    if subject.trim().is_empty() {
+        let problem = "expected a command, an address, keys or a call; found an empty text";
+        return Err(CliError::usage(problem));
+    }
     let kind = arguments.kind.unwrap_or_else(|| kind_of(subject));
     match kind {
         SubjectKind::Command => {
+            if arguments.kind.is_none() && is_like_address(subject) {
+                print_note(&format!(
+                    "{subject} is judged as a command; an address needs its scheme: https://{subject}"
+                ));
+            }
             let commands = vec![Command::Line(subject.to_owned())];
             let task = ShellTask::Run(commands);
             Ok(on_shell(&mut judge, arguments, task))
         }
         SubjectKind::Url => {
+            telechir_browser::check_url(subject).map_err(|e| CliError::usage(e.to_string()))?;
             let action = Action::Navigate {
                 url: subject.to_owned(),
                 tab: None,
@@ -110,6 +121,23 @@ fn kind_of(subject: &str) -> SubjectKind {
     } else {
         SubjectKind::Command
     }
+}
+
+/// Whether a text is a host, perhaps with a port or a path: nobody runs a command of this name.
+fn is_like_address(subject: &str) -> bool {
+    let subject = subject.trim();
+    let host = subject.split(['/', '?', '#']).next().unwrap_or_default();
+    let (name, port) = host.split_once(':').unwrap_or((host, ""));
+    let is_port = port.bytes().all(|byte| byte.is_ascii_digit());
+    let is_plain = |c: char| c.is_alphanumeric() || c == '-' || c == '.';
+    let top = name.rsplit_once('.').map(|(_, top)| top);
+    let has_top = top.is_some_and(|top| top.len() > 1 && top.chars().all(char::is_alphabetic));
+    let starts_as_name = name.starts_with(char::is_alphanumeric);
+    is_port
+        && starts_as_name
+        && name.chars().all(is_plain)
+        && (has_top || name == "localhost" || !port.is_empty())
+        && !subject.contains(char::is_whitespace)
 }
 
 fn on_shell(judge: &mut Judge, arguments: &PolicyTestArguments, task: ShellTask) -> TestedVerdict {

@@ -69,6 +69,43 @@ fn a_workspace_of_another_session_is_refused_with_its_name() {
     first.leave();
 }
 
+#[test]
+fn an_open_session_needs_its_name_alone() {
+    require(Component::Sandbox);
+    let mut first = Client::start(MODERN, &["--session=work"]);
+    first.run("x=5");
+    let mut second = first.another(&["--session=work"]);
+    let listed = second.request("tools/list", json!({}));
+    let tools = listed["result"]["tools"].as_array().expect("tools");
+    let names: Vec<_> = tools
+        .iter()
+        .filter_map(|tool| tool["name"].as_str())
+        .collect();
+    assert!(names.contains(&"execute_cli"), "{names:?}");
+    assert!(!names.contains(&"execute_gui"), "{names:?}");
+    let found = second.run("echo $x");
+    assert_eq!(found["stdout"], "5\n", "{found}");
+    let closed = first.telechir_command(&["sessions", "close", "work"]);
+    assert_eq!(closed.code, Some(0), "{}", closed.stderr);
+    // What it was started with is not known to the server, so it starts no other one.
+    let gone = second.call("execute_cli", &json!({"command": "true"}));
+    assert_eq!(gone["isError"], true, "{gone}");
+    assert!(gone.to_string().contains("no session named work"), "{gone}");
+    drop(second);
+    for (arguments, expected) in [
+        (&["mcp", "--session=work"][..], "no session named work"),
+        (
+            &["mcp"],
+            "--session with the name of a session that is open",
+        ),
+    ] {
+        let refused = first.telechir_command(arguments);
+        assert_ne!(refused.code, Some(0), "{refused:?}");
+        assert!(refused.stderr.contains(expected), "{refused:?}");
+    }
+    first.leave();
+}
+
 /// Other callers may use a session that the server's user named.
 #[test]
 fn a_named_session_outlives_what_its_model_closes() {
