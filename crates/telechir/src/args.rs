@@ -15,6 +15,7 @@ mod run;
 mod serve;
 mod serve_config;
 mod sessions;
+mod started;
 mod tools;
 mod translate;
 mod values;
@@ -36,8 +37,6 @@ use telechir_runtime::{Format, SessionLimits};
 use telechir_shell::{ContainerRuntime, Docker};
 use telechir_x11::{Corner, KillSwitch, Typing};
 
-use crate::log::LogFormat;
-
 pub(crate) use approvals::{ApprovalsCommand, ApproveArguments, DenyArguments};
 pub(crate) use browser::BrowserArguments;
 pub(crate) use conform::ConformArguments;
@@ -56,6 +55,7 @@ pub(crate) use serve::{
 };
 pub(crate) use serve_config::serve_flags;
 pub(crate) use sessions::SessionsCommand;
+use started::LogArguments;
 pub(crate) use tools::ToolsArguments;
 pub(crate) use translate::TranslateArguments;
 pub(crate) use values::{Monitors, chord};
@@ -68,20 +68,8 @@ use crate::service::SERVICES;
 #[derive(Debug, Parser)]
 #[command(name = "telechir", version, max_term_width = 80)]
 pub(crate) struct Cli {
-    /// Increase log verbosity on stderr (-vv for debug). Typed text and screenshots never appear
-    /// above debug level.
-    #[arg(long, short, action = clap::ArgAction::Count, global = true)]
-    pub(crate) verbose: u8,
-
-    /// Format of the log on stderr. Neither has tokens, typed text or screenshots.
-    #[arg(
-        long,
-        value_name = "FORMAT",
-        value_enum,
-        default_value_t,
-        global = true
-    )]
-    pub(crate) log_format: LogFormat,
+    #[command(flatten)]
+    pub(crate) log: LogArguments,
 
     #[command(subcommand)]
     pub(crate) command: CliCommand,

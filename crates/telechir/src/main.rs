@@ -51,7 +51,7 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(code) => return code,
     };
-    env::start_logging(arguments.verbose, arguments.log_format);
+    env::start_logging(arguments.log.verbose, arguments.log.log_format);
     let outcome = commands::run(arguments.command);
     outcome.unwrap_or_else(|failure| failure.report())
 }

@@ -9,6 +9,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::Cli;
 use super::serve_config::{self, ParseFailure};
+use super::started;
 
 /// Flags whose value is optional and needs `=`, with the beginnings of their usual values.
 const OPTIONAL_VALUES: [(&str, &[&str]); 4] = [
@@ -22,6 +23,9 @@ const INTERNAL_COMMANDS: [&str; 2] = ["session-host", "guardian"];
 
 /// The command line, or the exit code after its help text or its mistake was printed.
 pub(crate) fn parse(arguments: Vec<OsString>) -> Result<Cli, ExitCode> {
+    if let Some(started) = started::parse(&arguments) {
+        return Ok(started);
+    }
     let words = arguments.iter().skip(1);
     let words: Vec<String> = words
         .map(|word| word.to_string_lossy().into_owned())
