@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 use telechir_protocol::{Action, Target};
 
+use crate::extra_headers;
 use crate::gateway::JudgedScope;
 use crate::input;
 
@@ -252,18 +253,13 @@ pub(crate) fn treatment(method: &str, params: &mut Map<String, Value>) -> Treatm
             Treatment::Judge(read_request(), JudgedScope::Lasting)
         }
         "Network.getResponseBody" | "Network.getRequestPostData" => once(read_request()),
-        "Network.setExtraHTTPHeaders" => once(Action::Emulate {
-            settings: Map::from_iter([(
-                "headers".to_owned(),
-                params.get("headers").cloned().unwrap_or_default(),
-            )]),
-        }),
-        "Browser.grantPermissions" => once(Action::Emulate {
-            settings: Map::from_iter([(
-                "permissions".to_owned(),
-                params.get("permissions").cloned().unwrap_or_default(),
-            )]),
-        }),
+        "Network.setExtraHTTPHeaders" => match extra_headers::checked(params) {
+            Ok(headers) => once(Action::Emulate {
+                settings: Map::from_iter([("headers".to_owned(), headers.into())]),
+            }),
+            Err(reason) => Treatment::Refuse(reason),
+        },
+        "Browser.grantPermissions" => once(granted(params)),
         "Browser.resetPermissions" => once(Action::Emulate {
             settings: Map::from_iter([("permissions".to_owned(), json!([]))]),
         }),
@@ -339,6 +335,20 @@ fn opened(params: &mut Map<String, Value>) -> Result<String, &'static str> {
     match is_of_web && trimmed == url {
         true => Ok(url),
         false => Err("only http:, https:, data: and about:blank can be opened"),
+    }
+}
+
+/// The granting of permissions to an origin, or to all.
+fn granted(params: &Map<String, Value>) -> Action {
+    let permissions = params.get("permissions").cloned().unwrap_or_default();
+    let origin = match params.get("origin") {
+        None | Some(Value::Null) => "every origin".into(),
+        Some(origin) => origin.clone(),
+    };
+    let settings = [("permissions", permissions), ("origin", origin)];
+    let settings = settings.map(|(name, value)| (name.to_owned(), value));
+    Action::Emulate {
+        settings: Map::from_iter(settings),
     }
 }
 

@@ -16,6 +16,7 @@
 //! ```
 
 mod commands;
+mod extra_headers;
 mod gateway;
 mod input;
 mod known_nodes;

@@ -477,7 +477,27 @@ fn cookies_files_and_permissions_are_judged() {
     let Action::Emulate { settings } = granted else {
         panic!("no permission: {granted:?}");
     };
-    assert!(settings.contains_key("permissions"));
+    assert_eq!(settings["permissions"], json!(["geolocation"]));
+    assert_eq!(settings["origin"], "every origin");
+    let granted = judge(
+        "Browser.grantPermissions",
+        json!({ "permissions": ["geolocation"], "origin": "https://example.com" }),
+    );
+    let Action::Emulate { settings } = granted else {
+        panic!("no permission: {granted:?}");
+    };
+    assert_eq!(settings["origin"], "https://example.com");
+    let headers = json!({ "headers": { "X-Test": "1" } });
+    let set = judge("Network.setExtraHTTPHeaders", headers);
+    assert_eq!(set.name(), "emulate");
+    let cookie = json!({ "headers": { "Cookie": "a=b" } });
+    let problem = refused(send(
+        &mut attached(),
+        Some("S1"),
+        "Network.setExtraHTTPHeaders",
+        cookie,
+    ));
+    assert!(problem.contains("Network.setCookies"), "{problem}");
 }
 
 #[test]

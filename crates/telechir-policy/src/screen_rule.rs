@@ -1,5 +1,6 @@
 //! Judges actions on screens by their kind and by the owner of the screen.
 
+use serde_json::{Map, Value};
 use telechir_protocol::{Action, ActionKind};
 
 use crate::input_target::{InputTarget, may_be_terminal};
@@ -105,6 +106,9 @@ fn nature(action: &Action) -> ActionClass {
         Action::Emulate { settings } if settings.contains_key("permissions") => {
             ActionClass::Reaches("It grants permissions to web pages.")
         }
+        Action::Emulate { settings } if authorizes(settings) => {
+            ActionClass::Reaches("It adds a header that authorizes all requests of a page.")
+        }
         Action::SetCookies { .. } => {
             ActionClass::Reaches("It sets cookies, which can hold logins.")
         }
@@ -164,6 +168,13 @@ fn nature(action: &Action) -> ActionClass {
         Action::OpenApp { .. } => ActionClass::Reaches("It starts a program."),
         Action::Other { .. } => ActionClass::Reaches("Its effect is unknown."),
     }
+}
+
+/// Whether settings add a header by which servers know who sends a request.
+fn authorizes(settings: &Map<String, Value>) -> bool {
+    let headers = settings.get("headers").and_then(Value::as_object);
+    let mut names = headers.into_iter().flat_map(Map::keys);
+    names.any(|name| name.eq_ignore_ascii_case("authorization"))
 }
 
 fn has_control(text: &str) -> bool {

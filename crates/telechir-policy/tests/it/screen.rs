@@ -299,6 +299,11 @@ fn each_kind_of_action_has_its_default() {
     );
     let script = json!({ "action": "javascript", "script": "1" });
     assert_eq!(judge(script, DisplayOwner::Private), Verdict::Ask);
+    for (header, wanted) in [("X-Test", Verdict::Allow), ("AUTHORIZATION", Verdict::Ask)] {
+        let settings = json!({ "headers": { header: "v" } });
+        let emulate = json!({ "action": "emulate", "settings": settings });
+        assert_eq!(judge(emulate, DisplayOwner::Private), wanted, "{header}");
+    }
 }
 
 #[test]
