@@ -58,6 +58,16 @@ const LAYERS: &[Layer] = &[
         ours: &["telechir-protocol", "telechir-http"],
     },
     Layer {
+        name: "telechir-remote-devices",
+        ours: &[
+            "telechir-protocol",
+            "telechir-providers",
+            "telechir-device",
+            "telechir-image",
+            "telechir-http",
+        ],
+    },
+    Layer {
         name: "telechir-x11",
         ours: DEVICE,
     },
@@ -129,6 +139,7 @@ const LAYERS: &[Layer] = &[
             "telechir-process",
             "telechir-egress",
             "telechir-remote",
+            "telechir-remote-devices",
             "telechir-x11",
             "telechir-atspi",
             "telechir-ocr",
@@ -215,6 +226,7 @@ const IMPURE: &[&str] = &[
     "telechir-egress",
     "telechir-http",
     "telechir-remote",
+    "telechir-remote-devices",
     "telechir-x11",
     "telechir-atspi",
     "telechir-ocr",

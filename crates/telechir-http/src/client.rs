@@ -77,6 +77,8 @@ pub enum HttpError {
         host: String,
         /// The innermost cause of the error.
         reason: String,
+        /// Whether there was a connection, so that the request may have arrived.
+        was_connected: bool,
     },
     /// No complete response within the limit.
     #[error("get a response from {host} within {} s", limit.as_secs())]
@@ -215,6 +217,14 @@ impl HttpClient {
         })
     }
 
+    /// The same client, on the same connections, with another [`HttpLimits::total`].
+    #[must_use]
+    pub fn with_total(&self, total: Duration) -> Self {
+        let mut other = self.clone();
+        other.limits.total = total;
+        other
+    }
+
     /// The URL before the path; contains no password.
     pub fn base(&self) -> &str {
         &self.base
@@ -295,11 +305,15 @@ impl HttpClient {
             Connector::Plain(client) => client.request(request).await,
             Connector::Tls(client) => client.request(request).await,
         };
-        let broken = |error: &(dyn std::error::Error + 'static)| HttpError::Connection {
-            host: self.host.clone(),
-            reason: innermost(error),
-        };
-        let (head, body) = sent.map_err(|error| broken(&error))?.into_parts();
+        let broken =
+            |error: &(dyn std::error::Error + 'static), was_connected| HttpError::Connection {
+                host: self.host.clone(),
+                reason: innermost(error),
+                was_connected,
+            };
+        let (head, body) = sent
+            .map_err(|error| broken(&error, !error.is_connect()))?
+            .into_parts();
         if head.status.is_redirection() {
             let location = head
                 .headers
@@ -324,7 +338,7 @@ impl HttpClient {
                 host: self.host.clone(),
                 limit,
             },
-            None => broken(error.as_ref()),
+            None => broken(error.as_ref(), true),
         })?;
         Ok(HttpResponse {
             status: head.status.as_u16(),

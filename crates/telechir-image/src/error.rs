@@ -15,6 +15,12 @@ pub enum ImageError {
         /// The encoder's error, or the limit that the frame violates.
         message: String,
     },
+    /// An image cannot be decoded.
+    #[error("decode an image: {message}")]
+    Decode {
+        /// What is wrong with it.
+        message: String,
+    },
     /// The frame cannot be scaled.
     #[error("scale an image to {width}x{height} pixels: {message}")]
     Scale {

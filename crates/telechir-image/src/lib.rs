@@ -1,4 +1,4 @@
-//! Scales frames and encodes them as PNG, WebP or JPEG.
+//! Scales frames, encodes them as PNG, WebP or JPEG, and decodes these.
 //!
 //! Pure: it does not know about screens, sessions or providers. Most callers only need [`encode`].
 //!
@@ -18,11 +18,13 @@
 //! # Ok::<(), telechir_image::ImageError>(())
 //! ```
 
+mod decode;
 mod error;
 mod format;
 mod png;
 mod scale;
 
+pub use decode::{decode, is_image};
 pub use error::ImageError;
 pub use format::{Format, encode, encode_within};
 pub use scale::shrink;

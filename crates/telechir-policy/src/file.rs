@@ -16,7 +16,7 @@ use crate::rule::{Limit, Rule, RuleTable, TableDefault};
 use crate::url_rule::TunnelContent;
 use crate::{
     AddressClass, ApproveAt, Device, Digest, DisplayOwner, NetworkClient, Policy, PolicyError,
-    Verdict,
+    RentedCeiling, Verdict,
 };
 
 #[derive(Deserialize)]
@@ -36,6 +36,7 @@ struct PolicyFile {
     edit: Vec<Spanned<EditRule>>,
     trusted: Option<Spanned<Trusted>>,
     approval: Option<ApprovalFile>,
+    rented: Option<RentedFile>,
 }
 
 /// Reads the rules of a table.
@@ -82,6 +83,17 @@ struct Trusted {
 struct ApprovalFile {
     #[serde(default)]
     min_answer_ms: u64,
+}
+
+/// What may be rented at services.
+#[derive(Deserialize)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table [rented] with `sessions`, `minutes` or both, each a whole number"
+)]
+struct RentedFile {
+    sessions: Option<usize>,
+    minutes: Option<u64>,
 }
 
 /// Defines a rule's struct, with the common members and those of its kind, and the struct of its
@@ -394,6 +406,12 @@ pub(crate) fn read(text: &str, name: &str) -> Result<Policy, PolicyError> {
     policy.edit = read_table(&origin, file.edit)?;
     if let Some(approval) = file.approval {
         policy.min_answer_ms = approval.min_answer_ms;
+    }
+    if let Some(rented) = file.rented {
+        policy.rented = RentedCeiling {
+            sessions: rented.sessions,
+            minutes: rented.minutes,
+        };
     }
     if let Some(trusted) = file.trusted {
         let line = origin.line(trusted.span().start);

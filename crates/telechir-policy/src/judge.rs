@@ -35,6 +35,16 @@ pub struct Policy {
     pub(crate) digest: Digest,
     pub(crate) required: RequiredApprovals,
     pub(crate) min_answer_ms: u64,
+    pub(crate) rented: RentedCeiling,
+}
+
+/// How much may be rented at services, by all sessions of the user together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RentedCeiling {
+    /// Sessions at a time; absent without a limit.
+    pub sessions: Option<usize>,
+    /// Minutes in 24 hours; absent without a limit.
+    pub minutes: Option<u64>,
 }
 
 /// How much a table of a policy contains.
@@ -82,6 +92,7 @@ impl Policy {
             digest: Digest::of_json(&Value::Null),
             required: RequiredApprovals::default(),
             min_answer_ms: 0,
+            rented: RentedCeiling::default(),
         }
     }
 
@@ -119,6 +130,11 @@ impl Policy {
     /// limit.
     pub fn min_answer_ms(&self) -> u64 {
         self.min_answer_ms
+    }
+
+    /// How much may be rented at services: the table `[rented]`.
+    pub fn rented(&self) -> RentedCeiling {
+        self.rented
     }
 
     /// What its tables contain, in the order of the documentation.

@@ -131,7 +131,7 @@ pub use facts::{
     DisplayOwner, EditFacts, PointedWindows, Resolved, ScreenFacts, ScreenWindows, ShellFacts,
     ShellReach,
 };
-pub use judge::{Judge, Policy, RequiredApprovals, TableCounts, Tainting};
+pub use judge::{Judge, Policy, RentedCeiling, RequiredApprovals, TableCounts, Tainting};
 pub use key_rule::{unknown_key, update_pressed_keys};
 pub use network_rule::{Gate, NetworkClient, Remote, RemoteError, ResolvedAddress};
 pub use permit::{Denial, Judgement, Permitted};

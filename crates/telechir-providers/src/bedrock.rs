@@ -9,6 +9,7 @@ mod adapt;
 mod agents;
 mod anthropic_body;
 mod anthropic_bridge;
+mod code_interpreter;
 mod converse;
 mod detect;
 mod event_stream;
@@ -20,6 +21,9 @@ mod path;
 
 pub(crate) use agents::CODEC as AGENTS;
 pub(crate) use anthropic_body::{INVOKE_CODEC as INVOKE, MESSAGES_CODEC as MESSAGES};
+pub use code_interpreter::{
+    InterpreterAnswer, InterpreterCall, InterpreterError, InterpreterTaskState,
+};
 pub(crate) use converse::{CODEC as CONVERSE, cache_marker, cache_point};
 
 use crate::codec::ScreenshotRules;

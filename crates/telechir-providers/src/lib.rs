@@ -73,6 +73,7 @@ mod written_values;
 pub use anthropic::{
     AnthropicToolSpec, UnknownToolVersion, anthropic_beta_header, anthropic_tool_spec,
 };
+pub use bedrock::{InterpreterAnswer, InterpreterCall, InterpreterError, InterpreterTaskState};
 pub use capabilities::{Availability, Capability, ModelName, capabilities};
 pub use chat_api::{Endpoint, ImageLimit, Request, RequestOptions, StopReason};
 pub use codec::{EncodedReply, ScreenshotWhen};

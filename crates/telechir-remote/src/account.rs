@@ -17,9 +17,9 @@ use crate::sigv4::{self, AwsKeys, SigningScope, Unsigned};
 /// As much of a refusal's text explains it.
 const MAX_QUOTED_CHARS: usize = 200;
 /// Pauses before a request that changes nothing twice is sent again.
-const PAUSES: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(1)];
+pub(crate) const PAUSES: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(1)];
 /// A service that wants a longer pause is not waited for.
-const MAX_PAUSE: Duration = Duration::from_secs(5);
+pub(crate) const MAX_PAUSE: Duration = Duration::from_secs(5);
 /// AWS refuses signatures that are older.
 const MAX_SKEW_SECONDS: i64 = 240;
 
@@ -62,9 +62,22 @@ enum AccountKey {
 
 /// Why a request has no usable answer, and whether it may have been carried out.
 #[derive(Debug)]
-pub(crate) struct CallError {
-    pub(crate) error: ServiceError,
-    pub(crate) is_effect_unknown: bool,
+pub struct CallError {
+    /// What the service answered, or why there is no answer.
+    pub error: ServiceError,
+    /// Whether it may have been carried out all the same.
+    pub is_effect_unknown: bool,
+    /// Whether it was only too early: a limit on requests, of which nothing was carried out.
+    pub is_too_early: bool,
+}
+
+/// What a request has beside its body.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RequestExtras {
+    /// Headers with names in lower case; they are signed, too.
+    pub(crate) headers: Vec<(&'static str, String)>,
+    /// Time for the answer, if it is not that of the account.
+    pub(crate) limit: Option<Duration>,
 }
 
 /// The values of a request's placeholders.
@@ -182,13 +195,26 @@ impl ServiceAccount {
         ids: RequestIds<'_>,
         body: Option<&Value>,
     ) -> Result<Value, CallError> {
-        let mut answered = self.attempt(call, ids, body).await;
+        let extras = RequestExtras::default();
+        let response = self.exchange(call, ids, body, &extras).await?;
+        self.document(&response)
+    }
+
+    /// Sends a request once, and returns its answer as it is.
+    pub(crate) async fn exchange(
+        &self,
+        call: &CallTemplate,
+        ids: RequestIds<'_>,
+        body: Option<&Value>,
+        extras: &RequestExtras,
+    ) -> Result<HttpResponse, CallError> {
+        let mut answered = self.attempt(call, ids, body, extras).await;
         if let Ok(response) = &answered
             && matches!(response.status, 401 | 403)
             && self.adjust_clock(response)
         {
             tracing::warn!("the clocks of this machine and of the service differ; signing again");
-            answered = self.attempt(call, ids, body).await;
+            answered = self.attempt(call, ids, body, extras).await;
         }
         self.judge(answered)
     }
@@ -225,6 +251,7 @@ impl ServiceAccount {
         call: &CallTemplate,
         ids: RequestIds<'_>,
         body: Option<&Value>,
+        extras: &RequestExtras,
     ) -> Result<HttpResponse, HttpError> {
         let (path, query) = expanded(call.path, ids);
         let body = match (body, call.body) {
@@ -237,14 +264,14 @@ impl ServiceAccount {
             .map(|(name, value)| format!("{}={}", percent(name), percent(value)));
         let separator = if query.is_empty() { "" } else { "?" };
         let target = format!("{path}{separator}{}", pairs.collect::<Vec<_>>().join("&"));
-        let headers = match (&self.key, self.service.auth) {
+        let mut headers = match (&self.key, self.service.auth) {
             (AccountKey::Aws(keys), Auth::SigV4(name)) => {
                 let full_path = format!("{}{path}", base_path(self.http.base()));
                 let unsigned = Unsigned {
                     method: call.method,
                     path: &full_path,
                     query,
-                    headers: Vec::new(),
+                    headers: extras.headers.clone(),
                     body: &body,
                 };
                 owned(sigv4::headers(
@@ -265,13 +292,17 @@ impl ServiceAccount {
             }
             (AccountKey::Aws(_), Auth::Header(_) | Auth::Bearer) => Vec::new(),
         };
+        headers.extend(owned(extras.headers.clone()));
         let request = HttpRequest {
             method: Method::from_bytes(call.method.as_bytes()).unwrap_or_default(),
             path: target,
             headers,
             body,
         };
-        self.http.send(request).await
+        match extras.limit {
+            Some(limit) => self.http.with_total(limit).send(request).await,
+            None => self.http.send(request).await,
+        }
     }
 
     /// The headers that sign the handshake at this address.
@@ -328,13 +359,14 @@ impl ServiceAccount {
         is_wrong
     }
 
-    /// The document of an answer, or what its refusal means.
-    fn judge(&self, answered: Result<HttpResponse, HttpError>) -> Result<Value, CallError> {
+    /// An answer, or what its refusal means.
+    fn judge(&self, answered: Result<HttpResponse, HttpError>) -> Result<HttpResponse, CallError> {
         let name = self.service.title;
         let host = self.http.host();
         let unknown = |kind, text: String| CallError {
             error: ServiceError::new(kind, text),
             is_effect_unknown: true,
+            is_too_early: false,
         };
         let response = match answered {
             Ok(response) => response,
@@ -371,22 +403,28 @@ impl ServiceAccount {
                 return Err(unknown(kind, text));
             }
         };
-        if response.is_success() {
-            if response.body.iter().all(u8::is_ascii_whitespace) {
-                return Ok(Value::Null);
-            }
-            let parsed: Result<Value, _> = serde_json::from_slice(&response.body);
-            return parsed.map_err(|_| {
-                unknown(
-                    ServiceErrorKind::Unreadable,
-                    format!(
-                        "the answer of {name} is not JSON; check {}",
-                        self.service.base_variable
-                    ),
-                )
-            });
+        match response.is_success() {
+            true => Ok(response),
+            false => Err(self.refusal(&response)),
         }
-        Err(self.refusal(&response))
+    }
+
+    /// The document of an answer; nothing if it is empty.
+    fn document(&self, response: &HttpResponse) -> Result<Value, CallError> {
+        if response.body.iter().all(u8::is_ascii_whitespace) {
+            return Ok(Value::Null);
+        }
+        serde_json::from_slice(&response.body).map_err(|_| CallError {
+            error: ServiceError::new(
+                ServiceErrorKind::Unreadable,
+                format!(
+                    "the answer of {} is not JSON; check {}",
+                    self.service.title, self.service.base_variable
+                ),
+            ),
+            is_effect_unknown: true,
+            is_too_early: false,
+        })
     }
 
     fn refusal(&self, response: &HttpResponse) -> CallError {
@@ -438,6 +476,7 @@ impl ServiceAccount {
         CallError {
             error,
             is_effect_unknown: matches!(status, 408 | 500..=599),
+            is_too_early: status == 429,
         }
     }
 

@@ -18,11 +18,11 @@ mod services;
 mod session;
 mod sigv4;
 
-pub use account::{AccountLimits, ServiceAccount};
+pub use account::{AccountLimits, CallError, ServiceAccount};
 pub use error::{ServiceError, ServiceErrorKind};
-pub use ledger::{Ledger, LedgerError, RentedEntry, RentedRecord};
+pub use ledger::{Ledger, LedgerError, RentalLimits, RentedEntry, RentedRecord};
 pub use mark::RentalMark;
 pub use plan::{ContextUse, Proxy, RentalPlan, StoredContext, Unsupported};
 pub use service::RemoteService;
-pub use services::SERVICES;
+pub use services::{INTERPRETER, SERVICES};
 pub use session::{Dial, RemoteSession};

@@ -26,6 +26,8 @@ pub struct RemoteService {
     pub(crate) answer: AnswerTable,
     pub(crate) dial: DialTable,
     pub(crate) clock: Clock,
+    /// What the service charges for, by its own documentation of November 2026; continues "billed".
+    pub billing: &'static str,
     /// The least and the longest timeout in seconds.
     pub(crate) timeout_range: (u64, u64),
 }
@@ -34,6 +36,12 @@ impl RemoteService {
     /// The service with this name.
     pub fn named(name: &str) -> Option<&'static Self> {
         crate::SERVICES.iter().find(|service| service.name == name)
+    }
+
+    /// The service of a recorded session: of a browser or of a shell.
+    pub fn recorded(name: &str) -> Option<&'static Self> {
+        let shell = (crate::INTERPRETER.name == name).then_some(&crate::INTERPRETER);
+        Self::named(name).or(shell)
     }
 
     /// Variables that must be set.
@@ -52,6 +60,11 @@ impl RemoteService {
         };
         let base = [self.base_variable].into_iter();
         base.chain(aws.iter().copied()).collect()
+    }
+
+    /// Whether its timeout is the time without a client, so that a browser in use runs on.
+    pub fn ends_when_idle(&self) -> bool {
+        self.clock == Clock::Idle
     }
 
     /// Whether a session's time can be extended.

@@ -57,6 +57,7 @@ const STEEL: RemoteService = RemoteService {
         is_signed: false,
     },
     clock: Clock::Total,
+    billing: "by the minute",
     timeout_range: (1, 86_400),
 };
 
@@ -112,6 +113,7 @@ const BROWSERBASE: RemoteService = RemoteService {
         is_signed: false,
     },
     clock: Clock::Total,
+    billing: "by the minute, at least one",
     timeout_range: (60, 21_600),
 };
 
@@ -169,6 +171,7 @@ const BROWSER_ENGINE: RemoteService = RemoteService {
         is_signed: false,
     },
     clock: Clock::Total,
+    billing: "as its contract says",
     timeout_range: (1, 86_400),
 };
 
@@ -230,6 +233,55 @@ const AGENTCORE: RemoteService = RemoteService {
         is_signed: true,
     },
     clock: Clock::Total,
+    billing: "by the second, for processor and memory",
+    timeout_range: (1, 28_800),
+};
+
+/// The shell of AgentCore: a session in which commands are run, without a browser.
+pub static INTERPRETER: RemoteService = RemoteService {
+    name: "agentcore-code-interpreter",
+    title: "Amazon Bedrock AgentCore Code Interpreter",
+    keys: Keys::Aws,
+    base_variable: "BEDROCK_AGENTCORE_DP_ENDPOINT",
+    base: "https://bedrock-agentcore.{region}.amazonaws.com",
+    auth: Auth::SigV4("bedrock-agentcore"),
+    create: CallTemplate {
+        method: "PUT",
+        path: "/code-interpreters/aws.codeinterpreter.v1/sessions/start",
+        body: Some(&[]),
+    },
+    members: &[
+        (MemberSource::Mark, "clientToken"),
+        (MemberSource::Text("telechir"), "name"),
+        (
+            MemberSource::Timeout(TimeUnit::Seconds),
+            "sessionTimeoutSeconds",
+        ),
+    ],
+    describe: get("/code-interpreters/aws.codeinterpreter.v1/sessions/get?sessionId={id}"),
+    release: CallTemplate {
+        method: "PUT",
+        path: "/code-interpreters/aws.codeinterpreter.v1/sessions/stop?sessionId={id}",
+        body: Some(&[("clientToken", "stop-{mark}")]),
+    },
+    extend: None,
+    save: None,
+    find: Find::CreateAgain,
+    answer: AnswerTable {
+        envelope: None,
+        id: "sessionId",
+        state: Some("status"),
+        alive: &["READY"],
+        starting: &[],
+        reason: None,
+    },
+    dial: DialTable {
+        address: "",
+        query: &[],
+        is_signed: false,
+    },
+    clock: Clock::Total,
+    billing: "by the second, for processor and memory",
     timeout_range: (1, 28_800),
 };
 
@@ -274,6 +326,7 @@ const KERNEL: RemoteService = RemoteService {
         is_signed: false,
     },
     clock: Clock::Idle,
+    billing: "by the second, for memory",
     timeout_range: (10, 259_200),
 };
 
@@ -324,6 +377,7 @@ const HYPERBROWSER: RemoteService = RemoteService {
         is_signed: false,
     },
     clock: Clock::Total,
+    billing: "by the hour, in credits",
     timeout_range: (60, 86_400),
 };
 

@@ -5,16 +5,24 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use telechir_http::is_loopback;
+use telechir_http::{Bytes, is_loopback};
 use url::Url;
 
-use crate::account::{CallError, RequestIds, ServiceAccount};
+use crate::account::{CallError, MAX_PAUSE, PAUSES, RequestExtras, RequestIds, ServiceAccount};
 use crate::error::{ServiceError, ServiceErrorKind};
 use crate::json_path;
 use crate::mark::RentalMark;
 use crate::plan::{ContextUse, RentalPlan};
 use crate::service::{CallTemplate, Clock, DialValue, Find};
 
+/// Runs a tool in the session of an interpreter.
+const INVOKE: CallTemplate = CallTemplate {
+    method: "POST",
+    path: "/code-interpreters/aws.codeinterpreter.v1/tools/invoke",
+    body: None,
+};
+/// The header that has the session's id.
+const INTERPRETER_SESSION: &str = "x-amzn-code-interpreter-session-id";
 /// Requests to create one session: the second is made only when the first had no effect.
 const MAX_CREATIONS: u32 = 2;
 /// How often a starting session is asked for its state.
@@ -194,7 +202,8 @@ impl RemoteSession {
 
     /// Extends the session if most of its time is over and it can be; otherwise says when it ends,
     /// as a sentence for the model. To be called with each action: a session without any ends.
-    pub async fn keep_time(&self) -> Option<String> {
+    /// `may_extend` is asked before the service is.
+    pub async fn keep_time(&self, may_extend: impl FnOnce() -> bool) -> Option<String> {
         let (total, elapsed, is_extendable) = {
             let state = self.lock();
             (state.total?, state.started.elapsed(), state.is_extendable)
@@ -203,7 +212,9 @@ impl RemoteSession {
         if part < EXTEND_AFTER {
             return None;
         }
-        if is_extendable {
+        if is_extendable && !may_extend() {
+            self.lock().is_extendable = false;
+        } else if is_extendable {
             match self.extend().await {
                 Ok(()) => return None,
                 Err(error) => {
@@ -225,7 +236,8 @@ impl RemoteSession {
         }
         let left = self.time_left().unwrap_or_default().as_secs();
         Some(format!(
-            "This browser ends in {left} s and cannot be extended; finish what must be done in it."
+            "This session at {} ends in {left} s and cannot be extended; finish what must be done in it.",
+            self.account.service().title
         ))
     }
 
@@ -252,6 +264,38 @@ impl RemoteSession {
         state.total = Some(self.timeout);
         state.warned = Warned::Never;
         Ok(())
+    }
+
+    /// Runs a tool of an interpreter's session; `body` names it. The answer is an event stream.
+    /// What the service has certainly not begun, because of a limit, is asked for again.
+    ///
+    /// # Errors
+    /// If the service refuses, or there is no complete answer within the limit.
+    pub async fn invoke(&self, body: &Value, limit: Duration) -> Result<Bytes, CallError> {
+        let extras = RequestExtras {
+            headers: vec![(INTERPRETER_SESSION, self.id.clone())],
+            limit: Some(limit),
+        };
+        let mut pauses = PAUSES.into_iter();
+        loop {
+            let sent = self
+                .account
+                .exchange(&INVOKE, self.ids(), Some(body), &extras);
+            let failed = match sent.await {
+                Ok(response) => return Ok(response.body),
+                Err(failed) => failed,
+            };
+            match pauses.next() {
+                Some(pause) if failed.is_too_early => {
+                    let wanted = failed.error.retry_after.unwrap_or_default();
+                    if wanted > MAX_PAUSE {
+                        return Err(failed);
+                    }
+                    tokio::time::sleep(pause.max(wanted)).await;
+                }
+                _ => return Err(failed),
+            }
+        }
     }
 
     /// Ends the session at the service. One that has ended already is released, too.
@@ -446,6 +490,7 @@ async fn create(
                 CallError {
                     error: unreadable(account),
                     is_effect_unknown: true,
+                    is_too_early: false,
                 }
             }
             Err(failed) => failed,

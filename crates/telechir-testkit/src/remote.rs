@@ -5,7 +5,9 @@
 
 mod face;
 mod http;
+mod interpreter;
 
+use std::collections::HashMap;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,7 +19,8 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 pub use face::Face;
-use http::{ReceivedRequest, respond};
+use http::{ReceivedRequest, respond, respond_with};
+use interpreter::Interpreter;
 
 /// The key that every double wants; part of no output of ours.
 pub const KEY: &str = "canary-key-7d21f0";
@@ -43,6 +46,8 @@ pub enum Verb {
     Save,
     /// A connection to the DevTools socket, or its discovery.
     Connect,
+    /// A command in an interpreter.
+    Invoke,
 }
 
 /// How a request fails.
@@ -90,6 +95,7 @@ struct DoubleState {
     tickets: Vec<(String, String)>,
     handshakes: usize,
     is_clock_frozen: bool,
+    interpreters: HashMap<String, Arc<Interpreter>>,
 }
 
 /// The time of a double whose clock is frozen, as headers have it, and its start in a signature.
@@ -247,6 +253,9 @@ impl Inner {
         if verb == Some(Verb::Connect) {
             return self.connect(client, &received).await;
         }
+        if verb == Some(Verb::Invoke) {
+            return self.invoke(client, &received, fault).await;
+        }
         let (status, answer) = self.answer(verb, &received);
         match fault {
             Some(ServiceFault::CutAfter) => Ok(()),
@@ -331,7 +340,44 @@ impl Inner {
                     _ => gone(),
                 }
             }
-            Some(Verb::Connect) | None => (404, json!({ "message": "no such path" })),
+            Some(Verb::Connect | Verb::Invoke) | None => {
+                (404, json!({ "message": "no such path" }))
+            }
+        }
+    }
+
+    /// Runs a command in the session that a request names.
+    async fn invoke(
+        &self,
+        mut client: TcpStream,
+        received: &ReceivedRequest,
+        fault: Option<ServiceFault>,
+    ) -> io::Result<()> {
+        let id = received.header("x-amzn-code-interpreter-session-id");
+        let session = id.and_then(|id| self.known(&id));
+        let session = session.filter(|session| session.ended.is_none());
+        let (true, Some(session)) = (self.face.accepts(received), session) else {
+            let (status, body) = gone();
+            return respond(&mut client, status, "", &body.to_string()).await;
+        };
+        let interpreter = {
+            let mut state = self.lock();
+            let found = state.interpreters.entry(session.id);
+            Arc::clone(found.or_default())
+        };
+        let frames = interpreter.answer(&received.body).await?;
+        let kind = "application/vnd.amazon.eventstream";
+        match fault {
+            Some(ServiceFault::CutAfter) => Ok(()),
+            Some(ServiceFault::StatusAfter(status)) => respond(&mut client, status, "", "{}").await,
+            Some(ServiceFault::Garbage) => {
+                respond_with(&mut client, kind, b"<html>busy, try later</html>").await
+            }
+            Some(ServiceFault::Silence) => {
+                std::future::pending::<()>().await;
+                Ok(())
+            }
+            _ => respond_with(&mut client, kind, &frames).await,
         }
     }
 

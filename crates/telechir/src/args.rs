@@ -15,6 +15,7 @@ mod run;
 mod serve;
 mod serve_config;
 mod sessions;
+mod shell;
 mod started;
 mod tools;
 mod translate;
@@ -34,7 +35,7 @@ use telechir_host::SessionName;
 use telechir_protocol::{Chord, Size};
 use telechir_providers::Dialect;
 use telechir_runtime::{Format, SessionLimits};
-use telechir_shell::{ContainerRuntime, Docker};
+use telechir_shell::ContainerRuntime;
 use telechir_x11::{Corner, KillSwitch, Typing};
 
 pub(crate) use approvals::{ApprovalsCommand, ApproveArguments, DenyArguments};
@@ -48,13 +49,15 @@ pub(crate) use mcp::{McpArguments, McpCommand, McpFlags, McpInstallArguments, Mc
 pub(crate) use parse::parse;
 pub(crate) use policy::{PolicyChoice, PolicyCommand, PolicyTestArguments, SubjectKind};
 pub(crate) use recordings::{AuditCommand, PruneArguments, RecordingsCommand, ReportArguments};
-pub(crate) use remote::RemoteArguments;
+pub(crate) use remote::{RemoteArguments, key_names, settings_of};
 pub(crate) use run::ConversationArguments;
 pub(crate) use serve::{
     ListenAddress, ServeArguments, ServeCommand, ServeFlags, TokensArguments, TokensCommand,
 };
 pub(crate) use serve_config::serve_flags;
 pub(crate) use sessions::SessionsCommand;
+use shell::shell_location;
+pub(crate) use shell::{AT_AGENTCORE, container};
 use started::LogArguments;
 pub(crate) use tools::ToolsArguments;
 pub(crate) use translate::TranslateArguments;
@@ -285,7 +288,8 @@ pub(crate) struct DeviceArguments {
     #[arg(long, help_heading = BROWSER, value_name = "URL", requires = "browser", value_parser = search_url)]
     pub(crate) search: Option<String>,
     /// Provide a shell: sandboxed by default; =docker or =podman run it in a container
-    /// (=docker:IMAGE, =podman:IMAGE: of this image), =host on this machine without isolation.
+    /// (=docker:IMAGE, =podman:IMAGE: of this image), =host on this machine without isolation,
+    /// =agentcore at Amazon Bedrock AgentCore (docs/remote.md).
     #[arg(long, value_name = "WHERE", num_args = 0..=1, require_equals = true, default_missing_value = "sandbox", value_parser = shell_location)]
     pub(crate) shell: Option<String>,
     /// Pass this environment variable to --shell=host, which gets none that can hold a secret;
@@ -462,7 +466,28 @@ impl DeviceArguments {
                            where they are not fetched; omit the flag";
             return Err(message.to_owned());
         }
-        self.page.remote.check(self.browser_size())
+        let remote = &self.page.remote;
+        if remote.remote.is_none()
+            && !self.has_remote_shell()
+            && let Some(flag) = remote.limit_flag()
+        {
+            return Err(format!(
+                "{flag}: nothing is rented; give --remote or --shell=agentcore, or omit the flag"
+            ));
+        }
+        if remote.action_service().is_some()
+            && let Some(flag) = self.page.flag_of_own_browser()
+        {
+            return Err(format!(
+                "{flag}: an action service has no such setting; omit the flag"
+            ));
+        }
+        remote.check(self.browser_size())
+    }
+
+    /// Whether the commands of the shell run at a service.
+    pub(crate) fn has_remote_shell(&self) -> bool {
+        self.shell.as_deref() == Some(AT_AGENTCORE)
     }
 
     /// Whether the browser is one that telechir did not start: somebody's, or a service's.
@@ -665,23 +690,6 @@ pub(crate) struct EncodeArguments {
     pub(crate) strict: bool,
 }
 
-/// Checks where the shell runs: `sandbox`, `host`, or a container engine with an optional image.
-fn shell_location(text: &str) -> Result<String, String> {
-    let is_known = matches!(text, "sandbox" | "host")
-        || container(text).is_some_and(|(_, image)| !image.is_empty() && !image.starts_with('-'));
-    if is_known {
-        Ok(text.to_owned())
-    } else {
-        Err("expected sandbox, host, docker[:IMAGE] or podman[:IMAGE]".to_string())
-    }
-}
-
-/// The engine and the image, if the shell runs in a container.
-pub(crate) fn container(shell: &str) -> Option<(&str, &str)> {
-    let (engine, image) = shell.split_once(':').unwrap_or((shell, Docker::IMAGE));
-    matches!(engine, "docker" | "podman").then_some((engine, image))
-}
-
 /// Maximum width of screenshots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ScreenshotWidth {
@@ -723,25 +731,6 @@ pub(crate) fn screenshot_format(text: &str) -> Result<Format, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_shell_is_sandboxed_unconfined_or_in_a_container() {
-        for location in [
-            "sandbox",
-            "host",
-            "docker",
-            "docker:debian:12",
-            "podman:localhost/mine",
-        ] {
-            assert_eq!(shell_location(location).as_deref(), Ok(location));
-        }
-        for other in ["", "none", "docker:", "docker:--privileged", "lxc:debian"] {
-            assert!(shell_location(other).is_err(), "{other}");
-        }
-        assert_eq!(container("docker:debian:12"), Some(("docker", "debian:12")));
-        assert_eq!(container("podman"), Some(("podman", Docker::IMAGE)));
-        assert_eq!(container("host"), None);
-    }
 
     #[test]
     fn a_size_is_two_numbers_within_bounds() {

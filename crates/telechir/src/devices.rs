@@ -14,16 +14,17 @@ use telechir_policy::{ContentTrust, DisplayOwner, NetworkClient, Policy, ShellRe
 use telechir_process::Identity;
 use telechir_protocol::{Size, Tool};
 use telechir_providers::desktop_tool;
+use telechir_remote_devices::{ActionService, InterpreterSession, InterpreterShell};
 use telechir_shell::{Bash, Docker, FileEditor, Host, Isolation, MissingFiles, Sandbox};
 use telechir_x11::{Desktop, DisplayOptions, ExistingDisplay, PrivateDisplay};
 
-use crate::args::{DeviceArguments, Monitors, container};
+use crate::args::{AT_AGENTCORE, DeviceArguments, Monitors, container};
 use crate::declared_tools::DeclaredDevices;
 use crate::env;
 use crate::error::{CliError, chain};
 use crate::guardian;
 use crate::network::{EgressProxies, NetworkEvents, OpenProxies};
-use crate::remote::RemoteBrowser;
+use crate::remote::RentedSession;
 use crate::secrets::Secrets;
 use crate::session_dir::{SessionDir, SharedFolders};
 
@@ -48,8 +49,26 @@ pub(crate) struct Devices {
     /// The tool for desktop actions other than pointer and keyboard.
     desktop_tool: Option<Tool>,
     secrets: Secrets,
-    /// The browser at a service, until it is attached to.
-    remote: Option<Arc<RemoteBrowser>>,
+    /// What is rented at services.
+    rented: RentedDevices,
+}
+
+/// The sessions at services, until their devices have them.
+#[derive(Debug, Default)]
+pub(crate) struct RentedDevices {
+    pub(crate) browser: Option<Arc<RentedSession>>,
+    pub(crate) shell: Option<Arc<RentedSession>>,
+}
+
+impl RentedDevices {
+    /// Releases them.
+    pub(crate) async fn end(self) {
+        for rented in [self.browser, self.shell].into_iter().flatten() {
+            if let Err(error) = rented.end_at_service().await {
+                tracing::warn!(error, "failed to release what was rented");
+            }
+        }
+    }
 }
 
 impl Devices {
@@ -60,16 +79,15 @@ impl Devices {
         policy: &Policy,
         secrets: &Secrets,
         owner: &str,
-        remote: Option<Arc<RemoteBrowser>>,
+        rented: RentedDevices,
     ) -> Result<Self, CliError> {
-        let profile = claim(arguments, owner)?;
-        let shared = SharedFolders {
-            workspace: arguments.workspace.as_deref(),
-            memory: arguments.memory_dir.as_deref(),
-            with_others: arguments.share_workspace,
-            holder: owner,
+        let folder = match session_folder(arguments, owner).await {
+            Ok(folder) => folder,
+            Err(failure) => {
+                rented.end().await;
+                return Err(failure);
+            }
         };
-        let folder = SessionDir::create(shared, profile).await?;
         let mut devices = Self {
             folder,
             desktop: None,
@@ -84,7 +102,7 @@ impl Devices {
             browser_size: None,
             desktop_tool: None,
             secrets: secrets.clone(),
-            remote,
+            rented,
         };
         match devices.start_each(arguments).await {
             Ok(()) => Ok(devices),
@@ -129,7 +147,7 @@ impl Devices {
                 .map_err(|e| unavailable("browser", &e))?;
             self.folder.copied();
             self.browser_size = Some(browser.size());
-            self.browser = Some(Box::new(browser));
+            self.browser = Some(browser);
         }
         if let Some(location) = arguments.shell.as_deref() {
             let shell = self
@@ -216,7 +234,29 @@ impl Devices {
         }
     }
 
-    async fn start_browser(&mut self, arguments: &DeviceArguments) -> Result<Browser, DeviceError> {
+    async fn start_browser(
+        &mut self,
+        arguments: &DeviceArguments,
+    ) -> Result<Box<dyn Computer>, DeviceError> {
+        let page = &arguments.page;
+        let unusable = |message: String| DeviceError::Unavailable {
+            what: "Chromium",
+            message,
+        };
+        let address = page
+            .remote
+            .action_service_address(|name| self.secrets.find(name));
+        if let Some(address) = address.map_err(unusable)? {
+            self.browser_display = DisplayOwner::Existing;
+            return Ok(Box::new(ActionService::connect(&address).await?));
+        }
+        Ok(Box::new(self.start_chromium(arguments).await?))
+    }
+
+    async fn start_chromium(
+        &mut self,
+        arguments: &DeviceArguments,
+    ) -> Result<Browser, DeviceError> {
         let page = &arguments.page;
         let unusable = |message: String| DeviceError::Unavailable {
             what: "Chromium",
@@ -257,7 +297,7 @@ impl Devices {
             allows_scripts: true,
             ..Options::default()
         };
-        if let Some(remote) = &self.remote {
+        if let Some(remote) = &self.rented.browser {
             if !remote.is_ours() {
                 self.browser_display = DisplayOwner::Existing;
             }
@@ -265,7 +305,7 @@ impl Devices {
             let service: Arc<dyn BrowserService> = Arc::clone(remote) as _;
             let browser = Browser::attach_service(service, size, options).await?;
             // From now on it ends with the browser.
-            self.remote = None;
+            self.rented.browser = None;
             return Ok(browser);
         }
         let attachment = page.attach.attachment(&self.secrets);
@@ -295,10 +335,17 @@ impl Devices {
     }
 
     async fn start_shell(
-        &self,
+        &mut self,
         location: &str,
         arguments: &DeviceArguments,
     ) -> Result<Box<dyn Shell>, DeviceError> {
+        if let Some(rented) = &self.rented.shell {
+            let session: Arc<dyn InterpreterSession> = Arc::clone(rented) as _;
+            let shell = InterpreterShell::start(session, &std::process::id().to_string()).await?;
+            // From now on it ends with the shell.
+            self.rented.shell = None;
+            return Ok(Box::new(shell));
+        }
         let workspace = self.folder.workspace();
         let isolation = if location == "host" {
             Isolation::Host(Host {
@@ -326,7 +373,8 @@ impl Devices {
     /// Nothing of anybody's is in reach of the sandbox if its folder is the session's own and it has
     /// no network. The host and containers can reach more.
     fn reach_of_shell(&self, location: &str) -> ShellReach {
-        let is_sandbox = location != "host" && container(location).is_none();
+        let is_sandbox =
+            !matches!(location, "host" | AT_AGENTCORE) && container(location).is_none();
         let has_network = self.network.proxy_for(NetworkClient::Shell).is_some();
         if is_sandbox && self.folder.is_private() && !has_network {
             ShellReach::Nothing
@@ -374,14 +422,10 @@ impl Devices {
             desktop,
             browser,
             shell,
-            remote,
+            rented,
             ..
         } = self;
-        if let Some(remote) = remote
-            && let Err(error) = remote.end().await
-        {
-            tracing::warn!(error, "failed to release the rented browser");
-        }
+        rented.end().await;
         if let Some(device) = browser {
             report("browser", device.close().await);
         }
@@ -410,6 +454,18 @@ pub(crate) async fn applications_of(
     let own = display.accessibility_bus().await?;
     let [own, session] = [own, env::session_bus()].map(|address| BusSocket::at(&address?));
     Ok(AtSpi::of_existing(own, session))
+}
+
+/// The folder of a session, with the profile of its browser.
+async fn session_folder(arguments: &DeviceArguments, owner: &str) -> Result<SessionDir, CliError> {
+    let profile = claim(arguments, owner)?;
+    let shared = SharedFolders {
+        workspace: arguments.workspace.as_deref(),
+        memory: arguments.memory_dir.as_deref(),
+        with_others: arguments.share_workspace,
+        holder: owner,
+    };
+    SessionDir::create(shared, profile).await
 }
 
 /// Locks the browser profile that the flags name, if any.

@@ -4,15 +4,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use serde_json::Value;
 use telechir_browser::{BrowserService, CdpEndpoint, EndpointError};
+use telechir_policy::RentedCeiling;
 use telechir_protocol::Size;
 use telechir_remote::{
-    AccountLimits, Ledger, RemoteService, RemoteSession, RentalMark, RentalPlan, RentedEntry,
-    RentedRecord, ServiceAccount, ServiceError, ServiceErrorKind,
+    AccountLimits, INTERPRETER, Ledger, RemoteService, RemoteSession, RentalLimits, RentalMark,
+    RentalPlan, RentedEntry, RentedRecord, ServiceAccount, ServiceError, ServiceErrorKind,
 };
+use telechir_remote_devices::{InterpreterSession, InvokeFailure};
 use telechir_runtime::{Journal, RemoteStep, RunId, SessionEvent};
+use tokio::task::JoinHandle;
 
-use crate::args::RemoteArguments;
+use crate::args::{DeviceArguments, RemoteArguments, key_names, settings_of};
 use crate::env;
 use crate::error::CliError;
 use crate::secrets::Secrets;
@@ -23,6 +27,10 @@ const RELEASE_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long an action may wait for the extension of the browser's time.
 const KEEP_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Why a browser was released that its service would have let run on.
+const USED_UP: &str = "no more time may be rented (--max-rented-minutes, or [rented] of the policy), so \
+                       the browser was released";
+
 /// Where the life of a rented browser is recorded.
 #[derive(Clone, Debug)]
 pub(crate) struct RemoteRecording {
@@ -30,13 +38,24 @@ pub(crate) struct RemoteRecording {
     pub(crate) run: RunId,
 }
 
-/// A browser at a service, as a session uses it.
+/// A browser or a shell at a service, as a session uses it.
 #[derive(Debug)]
-pub(crate) struct RemoteBrowser {
+pub(crate) struct RentedSession {
     session: RemoteSession,
     /// What the next start needs to release it; none if it is somebody's, or was released.
     entry: Mutex<Option<RentedEntry>>,
+    limits: RentalLimits,
+    time: Mutex<WatchedTime>,
     events: RemoteEvents,
+}
+
+/// The time of a browser that its service ends only when it is idle: it is counted here.
+#[derive(Debug, Default)]
+struct WatchedTime {
+    watch: Option<JoinHandle<()>>,
+    is_warned: bool,
+    /// Whether it was released because no more may be rented.
+    is_used_up: bool,
 }
 
 #[derive(Debug)]
@@ -46,14 +65,33 @@ struct RemoteEvents {
     mark: Option<RentalMark>,
 }
 
+/// What is rented beside what the flags say.
+#[derive(Debug)]
+pub(crate) struct Rental<'a> {
+    pub(crate) size: Size,
+    /// The limits of the policy.
+    pub(crate) ceiling: RentedCeiling,
+    /// Who uses it, for `telechir sessions list`.
+    pub(crate) owner: &'a str,
+    pub(crate) recording: Option<RemoteRecording>,
+}
+
+/// The values of the variables that the devices need.
+pub(crate) fn secrets_of(devices: &DeviceArguments) -> Result<Secrets, CliError> {
+    let secrets = Secrets::of(&devices.page)?;
+    if !devices.has_remote_shell() {
+        return Ok(secrets);
+    }
+    let shell = Secrets::from_environment(key_names(&INTERPRETER, "--shell"))?;
+    Ok(secrets.and(shell.with_settings(&settings_of(&INTERPRETER))))
+}
+
 /// Rents the browser that the flags name, or attaches to the session that they name.
 pub(crate) async fn open(
     arguments: &RemoteArguments,
-    size: Size,
     secrets: &Secrets,
-    owner: &str,
-    recording: Option<RemoteRecording>,
-) -> Result<Option<Arc<RemoteBrowser>>, CliError> {
+    rental: Rental<'_>,
+) -> Result<Option<Arc<RentedSession>>, CliError> {
     let Some((service, session)) = arguments.service() else {
         return Ok(None);
     };
@@ -63,21 +101,45 @@ pub(crate) async fn open(
     });
     let account = Arc::new(account.map_err(failed)?);
     let browser = match session {
-        Some(id) => attach(account, id, recording).await?,
+        Some(id) => attach(account, id, rental.recording).await?,
         None => {
-            let plan = arguments.plan(size);
-            let limit = arguments.max_rented();
-            rent(account, &plan, limit, owner, recording).await?
+            let plan = arguments.plan(rental.size);
+            let limits = arguments.limits(rental.ceiling);
+            rent(account, &plan, limits, rental).await?
         }
     };
-    Ok(Some(Arc::new(browser)))
+    let browser = Arc::new(browser);
+    if browser.is_ours() && service.ends_when_idle() {
+        browser.watch_time();
+    }
+    Ok(Some(browser))
+}
+
+/// Rents the shell that the flags name.
+pub(crate) async fn open_shell(
+    arguments: &DeviceArguments,
+    secrets: &Secrets,
+    rental: Rental<'_>,
+) -> Result<Option<Arc<RentedSession>>, CliError> {
+    if !arguments.has_remote_shell() {
+        return Ok(None);
+    }
+    let remote = &arguments.page.remote;
+    let region = remote.shell_region();
+    let account = ServiceAccount::new(&INTERPRETER, region, AccountLimits::default(), |name| {
+        secrets.find(name)
+    });
+    let account = Arc::new(account.map_err(failed)?);
+    let (plan, limits) = (remote.shell_plan(), remote.limits(rental.ceiling));
+    let shell = rent(account, &plan, limits, rental).await?;
+    Ok(Some(Arc::new(shell)))
 }
 
 async fn attach(
     account: Arc<ServiceAccount>,
     id: &str,
     recording: Option<RemoteRecording>,
-) -> Result<RemoteBrowser, CliError> {
+) -> Result<RentedSession, CliError> {
     let events = RemoteEvents {
         recording,
         service: account.service().name,
@@ -85,9 +147,15 @@ async fn attach(
     };
     let session = RemoteSession::attach(account, id).await.map_err(failed)?;
     events.record(RemoteStep::Attached, Some(id), None).await?;
-    Ok(RemoteBrowser {
+    Ok(RentedSession {
         session,
         entry: Mutex::new(None),
+        // What is somebody's has no limits of ours.
+        limits: RentalLimits {
+            sessions: usize::MAX,
+            minutes: None,
+        },
+        time: Mutex::default(),
         events,
     })
 }
@@ -95,14 +163,13 @@ async fn attach(
 async fn rent(
     account: Arc<ServiceAccount>,
     plan: &RentalPlan,
-    limit: usize,
-    owner: &str,
-    recording: Option<RemoteRecording>,
-) -> Result<RemoteBrowser, CliError> {
+    limits: RentalLimits,
+    rental: Rental<'_>,
+) -> Result<RentedSession, CliError> {
     let mark = RentalMark::unique();
     let service = account.service();
     let events = RemoteEvents {
-        recording,
+        recording: rental.recording,
         service: service.name,
         mark: Some(mark.clone()),
     };
@@ -114,10 +181,11 @@ async fn rent(
         id: None,
         creation: RemoteSession::creation(&account, plan, &mark),
         requested_at: RentedRecord::now(),
+        rented_at: RentedRecord::now(),
         timeout_seconds: plan.timeout.as_secs(),
-        owner: owner.to_owned(),
+        owner: rental.owner.to_owned(),
     };
-    let mut entry = ledger()?.add(record, limit)?;
+    let mut entry = ledger()?.add(record, limits)?;
     // Nothing is asked for before both have it.
     events.record(RemoteStep::Requested, None, None).await?;
     let session = match RemoteSession::open(Arc::clone(&account), plan, &mark).await {
@@ -137,10 +205,12 @@ async fn rent(
     entry.answered(session.id())?;
     let id = session.id().to_owned();
     events.record(RemoteStep::Opened, Some(&id), None).await?;
-    tracing::info!(service = service.name, id, "rented a browser");
-    Ok(RemoteBrowser {
+    tracing::info!(service = service.name, id, "rented a session");
+    Ok(RentedSession {
         session,
         entry: Mutex::new(Some(entry)),
+        limits,
+        time: Mutex::default(),
         events,
     })
 }
@@ -158,7 +228,7 @@ fn is_certainly_nothing(error: &ServiceError) -> bool {
     }
 }
 
-impl RemoteBrowser {
+impl RentedSession {
     /// Whether it was rented here; otherwise it is somebody's.
     pub(crate) fn is_ours(&self) -> bool {
         self.session.is_ours()
@@ -166,8 +236,11 @@ impl RemoteBrowser {
 }
 
 #[async_trait]
-impl BrowserService for RemoteBrowser {
+impl BrowserService for RentedSession {
     async fn endpoint(&self) -> Result<CdpEndpoint, EndpointError> {
+        if self.watched().is_used_up {
+            return Err(EndpointError::Ended(USED_UP.to_owned()));
+        }
         let dial = self.session.dial().await;
         let dial = dial.map_err(|error| match error.kind {
             ServiceErrorKind::Gone => EndpointError::Ended(error.to_string()),
@@ -190,28 +263,89 @@ impl BrowserService for RemoteBrowser {
     }
 
     async fn after_action(&self) -> Option<String> {
+        self.keep_time().await
+    }
+
+    async fn end(&self) -> Result<(), String> {
+        self.end_at_service().await
+    }
+}
+
+#[async_trait]
+impl InterpreterSession for RentedSession {
+    async fn invoke(&self, body: &Value, limit: Duration) -> Result<Vec<u8>, InvokeFailure> {
+        let answer = self.session.invoke(body, limit).await;
+        let stream = answer.map_err(|failed| {
+            let text = failed.error.to_string();
+            match (
+                failed.error.kind == ServiceErrorKind::Gone,
+                failed.is_effect_unknown,
+            ) {
+                (true, _) => InvokeFailure::Ended(text),
+                (false, true) => InvokeFailure::Unknown(text),
+                (false, false) => InvokeFailure::NotRun(text),
+            }
+        })?;
+        Ok(stream.to_vec())
+    }
+
+    async fn after_command(&self) -> Option<String> {
+        self.keep_time().await
+    }
+
+    async fn end(&self) -> Result<(), String> {
+        self.end_at_service().await
+    }
+}
+
+impl RentedSession {
+    async fn keep_time(&self) -> Option<String> {
         let before = self.session.time_left();
-        let keep = tokio::time::timeout(KEEP_TIMEOUT, self.session.keep_time());
+        let mut reserved = None;
+        let may_extend = || {
+            reserved = self.reserve_time();
+            reserved.is_some()
+        };
+        let keep = tokio::time::timeout(KEEP_TIMEOUT, self.session.keep_time(may_extend));
         let notice = keep.await.unwrap_or_else(|_| {
             tracing::warn!("the rented browser's time could not be extended: no answer");
             None
         });
         let is_extended = before.zip(self.session.time_left());
         if is_extended.is_some_and(|(before, after)| after > before) {
-            if let Some(entry) = self.lock().as_mut()
-                && let Err(error) = entry.extended()
-            {
-                tracing::warn!(%error, "failed to record that the rented browser runs on");
-            }
             let id = Some(self.session.id());
             if let Err(error) = self.events.record(RemoteStep::Extended, id, None).await {
                 tracing::warn!(error = error.text(), "an extension was not recorded");
             }
+        } else if let Some(earlier) = reserved
+            && let Some(entry) = self.lock().as_mut()
+            && let Err(error) = entry.not_extended(earlier)
+        {
+            tracing::warn!(%error, "the rented browser's time is counted for too long");
         }
-        notice
+        notice.or_else(|| self.used_up_soon())
     }
 
-    async fn end(&self) -> Result<(), String> {
+    /// Releases the session at its service.
+    pub(crate) async fn end_at_service(&self) -> Result<(), String> {
+        let (watch, is_used_up) = {
+            let mut time = self.watched();
+            (time.watch.take(), time.is_used_up)
+        };
+        match watch {
+            // It is releasing the browser.
+            Some(watch) if is_used_up => {
+                let _or_cancelled = watch.await;
+            }
+            Some(watch) => watch.abort(),
+            None => {}
+        }
+        self.release().await
+    }
+}
+
+impl RentedSession {
+    async fn release(&self) -> Result<(), String> {
         let Some(entry) = self.lock().take() else {
             return Ok(());
         };
@@ -235,7 +369,71 @@ impl BrowserService for RemoteBrowser {
     }
 }
 
-impl RemoteBrowser {
+impl RentedSession {
+    /// Begins the recorded time again, if it may be rented; since when it ran before.
+    fn reserve_time(&self) -> Option<u64> {
+        let mut entry = self.lock();
+        let entry = entry.as_mut()?;
+        let earlier = entry.record().requested_at;
+        let extended = ledger().and_then(|ledger| Ok(ledger.extend(entry, self.limits)?));
+        match extended {
+            Ok(()) => Some(earlier),
+            Err(error) => {
+                tracing::warn!(error = error.text(), "the rented browser is not extended");
+                None
+            }
+        }
+    }
+
+    /// Counts the time of a browser that runs while it is used, and releases it when no more may be
+    /// rented.
+    fn watch_time(self: &Arc<Self>) {
+        let browser = Arc::downgrade(self);
+        let watch = tokio::spawn(async move {
+            while let Some(browser) = browser.upgrade() {
+                let left = browser.recorded_seconds_left();
+                let Some(left) = left else {
+                    return;
+                };
+                if left == 0 && browser.reserve_time().is_none() {
+                    browser.watched().is_used_up = true;
+                    if let Err(error) = browser.release().await {
+                        tracing::warn!(error, "failed to release the rented browser");
+                    }
+                    return;
+                }
+                drop(browser);
+                tokio::time::sleep(Duration::from_secs(left.max(1))).await;
+            }
+        });
+        self.watched().watch = Some(watch);
+    }
+
+    fn recorded_seconds_left(&self) -> Option<u64> {
+        let entry = self.lock();
+        entry.as_ref().map(|entry| entry.record().seconds_left())
+    }
+
+    /// What the model reads once when the browser ends because no more may be rented.
+    fn used_up_soon(&self) -> Option<String> {
+        self.watched().watch.as_ref()?;
+        let left = self.recorded_seconds_left()?;
+        let total = self.lock().as_ref()?.record().timeout_seconds;
+        let is_due = left.saturating_mul(5) <= total;
+        if !is_due || self.watched().is_warned || self.reserve_time().is_some() {
+            return None;
+        }
+        self.watched().is_warned = true;
+        Some(format!(
+            "This browser ends in {left} s, because no more time may be rented; finish what must be \
+             done in it."
+        ))
+    }
+
+    fn watched(&self) -> std::sync::MutexGuard<'_, WatchedTime> {
+        self.time.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, Option<RentedEntry>> {
         self.entry.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -279,7 +477,7 @@ pub(crate) async fn release_left(variable: impl Fn(&str) -> Option<String>) {
     let work = async {
         for entry in left {
             let record = entry.record();
-            let account = RemoteService::named(&record.service).map(|service| {
+            let account = RemoteService::recorded(&record.service).map(|service| {
                 ServiceAccount::new(
                     service,
                     record.region.as_deref(),

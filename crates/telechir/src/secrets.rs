@@ -24,6 +24,12 @@ impl Secrets {
         Ok(secrets.with_settings(&page.remote.setting_names()))
     }
 
+    /// These values and further ones.
+    pub(crate) fn and(mut self, other: Self) -> Self {
+        self.0.extend(other.0);
+        self
+    }
+
     /// Reads variables, each with the flag that names it.
     pub(crate) fn from_environment(named: Vec<(&'static str, String)>) -> Result<Self, CliError> {
         let read = |(flag, name): (&'static str, String)| match env::variable(&name) {
@@ -44,7 +50,7 @@ impl Secrets {
     }
 
     /// Adds settings that are no secrets, where they are set: a session host gets no others of ours.
-    fn with_settings(mut self, names: &[&str]) -> Self {
+    pub(crate) fn with_settings(mut self, names: &[&str]) -> Self {
         let set = names
             .iter()
             .filter_map(|name| Some(((*name).to_owned(), env::variable(name)?)));

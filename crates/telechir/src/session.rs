@@ -16,12 +16,12 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::approver::TerminalApprover;
 use crate::args::{DeviceArguments, SafetyArguments, ScreenshotWidth};
 use crate::call_approver::{CallApprover, OneCall, SessionVisibility};
-use crate::devices::Devices;
+use crate::devices::{Devices, RentedDevices};
 use crate::error::CliError;
 use crate::first_page;
 use crate::folders;
 use crate::network::{NetworkEvents, OpenProxies};
-use crate::remote::{self, RemoteRecording};
+use crate::remote::{self, RemoteRecording, Rental};
 use crate::secrets::Secrets;
 use crate::session_dir::SessionDir;
 use crate::session_host::host_failure;
@@ -58,7 +58,7 @@ pub(crate) async fn open(
     model: Option<&str>,
     caller: OneCall,
 ) -> Result<LiveSession, CliError> {
-    let secrets = Secrets::of(&devices.page)?;
+    let secrets = remote::secrets_of(devices)?;
     remote::release_left_by_environment().await;
     let owner = "another call of telechir";
     let mut viewed = None;
@@ -77,7 +77,7 @@ pub(crate) async fn open(
             until_stopped(start(devices, safety, policy, approver, &secrets, owner)).await
         }
     };
-    if started.is_err() && devices.page.remote.remote.is_some() {
+    if started.is_err() && (devices.page.remote.remote.is_some() || devices.has_remote_shell()) {
         // A start that is stopped releases nothing itself.
         remote::release_left_by_environment().await;
     }
@@ -127,8 +127,24 @@ pub(crate) async fn start(
     let record_remote = recording.clone().zip(run.clone());
     let record_remote = record_remote.map(|(journal, run)| RemoteRecording { journal, run });
     let size = devices.browser_size();
-    let remote = remote::open(&devices.page.remote, size, secrets, owner, record_remote).await?;
-    let devices = Devices::start(devices, &policy, secrets, owner, remote).await?;
+    let rental = || Rental {
+        size,
+        ceiling: policy.rented(),
+        owner,
+        recording: record_remote.clone(),
+    };
+    let mut rented = RentedDevices {
+        browser: remote::open(&devices.page.remote, secrets, rental()).await?,
+        shell: None,
+    };
+    match remote::open_shell(devices, secrets, rental()).await {
+        Ok(shell) => rented.shell = shell,
+        Err(error) => {
+            rented.end().await;
+            return Err(error);
+        }
+    }
+    let devices = Devices::start(devices, &policy, secrets, owner, rented).await?;
     let (network, trust) = (devices.network_events(), devices.content_trust());
     let temporary = || Journal::open(devices.folder.path().join("journal"));
     let proxies = devices.proxies();

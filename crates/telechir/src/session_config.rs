@@ -355,6 +355,7 @@ mod tests {
             "--remote-context=c,read-only",
             "--remote-label=a=b",
             "--max-rented=3",
+            "--max-rented-minutes=90",
         ];
         let flags = given(&remote);
         assert_eq!(flags.0.len(), remote.len(), "{flags}");

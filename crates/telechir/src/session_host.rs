@@ -295,7 +295,7 @@ pub(crate) async fn enter(
         let program = host_program(paths, &caller.devices.shell_env);
         let mut config = given.clone().into_config(DEFAULT_IDLE_SECONDS);
         remote::release_left_by_environment().await;
-        Secrets::of(&caller.devices.page)?.add_to(&mut config);
+        remote::secrets_of(caller.devices)?.add_to(&mut config);
         launch(paths, program, &config)
             .await
             .map_err(host_failure)?;

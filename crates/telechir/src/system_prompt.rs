@@ -171,6 +171,8 @@ impl Machine<'_> {
         let shell = self.devices.shell.as_deref()?;
         let location = if shell == "host" {
             "on the user's machine, without isolation".to_owned()
+        } else if self.devices.has_remote_shell() {
+            "on a machine of a service, which has no files of the workspace".to_owned()
         } else if container(shell).is_some() {
             "in a container without network".to_owned()
         } else {

@@ -277,3 +277,18 @@ fn the_file_can_demand_a_minimum_time_for_a_yes() {
     assert_eq!(policy("").unwrap().min_answer_ms(), 0);
     assert!(policy("[approval]\nmin_answer = 300").is_err());
 }
+
+#[test]
+fn the_file_can_limit_what_is_rented() {
+    let policy = |text: &str| Policy::from_toml(text, "p");
+    let rented = policy("[rented]\nsessions = 2\nminutes = 90")
+        .unwrap()
+        .rented();
+    assert_eq!((rented.sessions, rented.minutes), (Some(2), Some(90)));
+    let rented = policy("").unwrap().rented();
+    assert_eq!((rented.sessions, rented.minutes), (None, None));
+    for wrong in ["hours = 1", "minutes = -1", "sessions = 'two'"] {
+        let error = policy(&format!("[rented]\n{wrong}")).unwrap_err();
+        assert!(error.to_string().contains("line 2"), "{error}");
+    }
+}

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use telechir_protocol::Size;
 use telechir_remote::{
     AccountLimits, ContextUse, RemoteService, RemoteSession, RentalMark, RentalPlan, SERVICES,
@@ -248,10 +248,14 @@ async fn time_is_extended_where_it_can_be_and_else_announced() {
         let session =
             RemoteSession::open(account(&double, face), &short, &RentalMark::unique()).await;
         let session = session.expect("a session");
-        assert_eq!(session.keep_time().await, None, "{face:?}: at the start");
+        assert_eq!(
+            session.keep_time(|| true).await,
+            None,
+            "{face:?}: at the start"
+        );
         tokio::time::sleep(Duration::from_millis(1100)).await;
-        let notice = session.keep_time().await;
-        let again = session.keep_time().await;
+        let notice = session.keep_time(|| true).await;
+        let again = session.keep_time(|| true).await;
         let extensions = double.sessions()[0].extensions.clone();
         match face {
             Face::BrowserEngine => {
@@ -271,6 +275,24 @@ async fn time_is_extended_where_it_can_be_and_else_announced() {
             }
         }
     }
+}
+
+#[tokio::test]
+async fn a_time_that_may_not_be_extended_is_announced() {
+    let face = Face::BrowserEngine;
+    let double = double(face).await;
+    let short = RentalPlan {
+        timeout: Duration::from_secs(1),
+        ..plan()
+    };
+    let session = RemoteSession::open(account(&double, face), &short, &RentalMark::unique()).await;
+    let session = session.expect("a session");
+    tokio::time::sleep(Duration::from_millis(1100)).await;
+    let notice = session.keep_time(|| false).await.expect("a warning");
+    assert!(notice.contains("ends in 0 s"), "{notice}");
+    let unasked = || -> bool { unreachable!("it was refused once") };
+    session.keep_time(unasked).await;
+    assert_eq!(double.sessions()[0].extensions, Vec::<Value>::new());
 }
 
 #[tokio::test]

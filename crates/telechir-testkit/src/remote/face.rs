@@ -127,6 +127,17 @@ impl Face {
             (Self::BrowserEngine, "POST", ["sessions", _])
             | (Self::Hyperbrowser, "PUT", ["api", "session", _, "extend-session"]) => Verb::Extend,
             (Self::AgentCore, "PUT", ["browser-profiles", _, "save"]) => Verb::Save,
+            (
+                Self::AgentCore,
+                method,
+                ["code-interpreters", "aws.codeinterpreter.v1", rest @ ..],
+            ) => match (method, rest) {
+                ("PUT", ["sessions", "start"]) => Verb::Create,
+                ("GET", ["sessions", "get"]) => Verb::Describe,
+                ("PUT", ["sessions", "stop"]) => Verb::Release,
+                ("POST", ["tools", "invoke"]) => Verb::Invoke,
+                _ => return None,
+            },
             _ => return None,
         };
         Some(verb)

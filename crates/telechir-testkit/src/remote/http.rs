@@ -74,3 +74,18 @@ pub(super) async fn respond(
     );
     client.write_all(response.as_bytes()).await
 }
+
+/// A successful answer of this type.
+pub(super) async fn respond_with(
+    client: &mut TcpStream,
+    content_type: &str,
+    body: &[u8],
+) -> io::Result<()> {
+    let length = body.len();
+    let head = format!(
+        "HTTP/1.1 200 Answer\r\nContent-Type: {content_type}\r\nContent-Length: {length}\r\n\
+         Connection: close\r\n\r\n"
+    );
+    client.write_all(head.as_bytes()).await?;
+    client.write_all(body).await
+}

@@ -98,6 +98,27 @@ impl BrowserArguments {
             .collect()
     }
 
+    /// A given flag that only a browser with pages of ours has.
+    pub(crate) fn flag_of_own_browser(&self) -> Option<&'static str> {
+        let given = [
+            (self.scale.is_some(), "--scale"),
+            (self.locale.is_some(), "--locale"),
+            (self.timezone.is_some(), "--timezone"),
+            (self.user_agent.is_some(), "--user-agent"),
+            (self.color_scheme.is_some(), "--color-scheme"),
+            (self.reduced_motion.is_some(), "--reduced-motion"),
+            (self.geolocation.is_some(), "--geolocation"),
+            (!self.permission.is_empty(), "--permission"),
+            (self.mobile, "--mobile"),
+            (self.offline, "--offline"),
+            (!self.http_credentials.is_empty(), "--http-credentials"),
+            (self.storage_state.is_some(), "--storage-state"),
+            (self.save_storage_state.is_some(), "--save-storage-state"),
+        ];
+        let given = given.into_iter().find(|(is_given, _)| *is_given);
+        given.map(|(_, flag)| flag)
+    }
+
     /// Whether changes to the profile are kept.
     pub(crate) fn profile_use(&self) -> ProfileUse {
         if self.no_persist {

@@ -15,7 +15,10 @@ use super::started;
 const OPTIONAL_VALUES: [(&str, &[&str]); 4] = [
     ("--desktop", &[":"]),
     ("--browser", &["http://", "https://", "about:", "file:"]),
-    ("--shell", &["sandbox", "host", "docker", "podman"]),
+    (
+        "--shell",
+        &["sandbox", "host", "docker", "podman", "agentcore"],
+    ),
     ("--marks", &["1", "2", "3", "4", "5", "6", "7", "8", "9"]),
 ];
 

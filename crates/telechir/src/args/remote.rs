@@ -5,8 +5,12 @@ use std::time::Duration;
 
 use clap::Args;
 use serde::{Deserialize, Serialize};
+use telechir_policy::RentedCeiling;
 use telechir_protocol::Size;
-use telechir_remote::{ContextUse, Proxy, RemoteService, RentalPlan, SERVICES, StoredContext};
+use telechir_remote::{
+    ContextUse, Proxy, RemoteService, RentalLimits, RentalPlan, SERVICES, StoredContext,
+};
+use telechir_remote_devices::ActionServiceAddress;
 
 use crate::env;
 
@@ -16,6 +20,11 @@ const HEADING: &str = "Remote browser";
 const DEFAULT_SECONDS: u64 = 900;
 /// Rented browsers at a time if no flag names a number.
 const DEFAULT_MAX_RENTED: usize = 3;
+/// The screen of an action service, as the flag names it.
+const ACTION_SERVICE: &str = "action";
+/// Variables of its address, which can be a secret, and of its token.
+const ACTION_SERVICE_URL: &str = "ACTION_SERVICE_URL";
+const ACTION_SERVICE_TOKEN: &str = "ACTION_SERVICE_TOKEN";
 /// The AWS variable of a secret that not every key has.
 const SESSION_TOKEN: &str = "AWS_SESSION_TOKEN";
 
@@ -25,14 +34,15 @@ pub(crate) struct RemoteArguments {
     /// Rent the browser at a service: steel, browserbase, browser-engine, agentcore, kernel or
     /// hyperbrowser. It is released at the end. =SERVICE:SESSION uses a session that exists, which
     /// is not released. The key comes from the service's environment variable; see docs/remote.md.
+    /// =action:URL uses the screen of an action service; without a URL, of ACTION_SERVICE_URL.
     #[arg(long, help_heading = HEADING, value_name = "SERVICE[:SESSION]", requires = "browser", conflicts_with_all = ["cdp", "headless", "profile", "no_sandbox"], value_parser = service_and_session)]
     pub(crate) remote: Option<String>,
-    /// How long the rented browser may run [default: 900]. It is extended while it is used, where
-    /// the service can.
-    #[arg(long, help_heading = HEADING, value_name = "SECONDS", requires = "remote", value_parser = clap::value_parser!(u64).range(1..))]
+    /// How long the rented browser or shell may run [default: 900]. It is extended while it is used,
+    /// where the service can.
+    #[arg(long, help_heading = HEADING, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) remote_timeout: Option<u64>,
-    /// Region of the rented browser, as the service names it.
-    #[arg(long, help_heading = HEADING, value_name = "REGION", requires = "remote", value_parser = word)]
+    /// Region of the rented browser, as the service names it; without one, of the rented shell.
+    #[arg(long, help_heading = HEADING, value_name = "REGION", value_parser = word)]
     pub(crate) remote_region: Option<String>,
     /// Load its pages through a proxy of the service; =CC in this country, such as DE.
     #[arg(long, help_heading = HEADING, value_name = "COUNTRY", num_args = 0..=1, require_equals = true, default_missing_value = "", requires = "remote", value_parser = country)]
@@ -45,8 +55,12 @@ pub(crate) struct RemoteArguments {
     #[arg(long, help_heading = HEADING, value_name = "NAME=VALUE", requires = "remote", value_parser = label)]
     pub(crate) remote_label: Vec<String>,
     /// Rent no browser if you rent this many already, in all sessions together [default: 3].
-    #[arg(long, help_heading = HEADING, value_name = "N", requires = "remote")]
+    #[arg(long, help_heading = HEADING, value_name = "N")]
     pub(crate) max_rented: Option<usize>,
+    /// Rent browsers for this time at most in 24 hours, in all sessions together: a browser that may
+    /// run for longer than what is left is not rented, and not extended.
+    #[arg(long, help_heading = HEADING, value_name = "MINUTES")]
+    pub(crate) max_rented_minutes: Option<u64>,
 }
 
 impl RemoteArguments {
@@ -56,25 +70,79 @@ impl RemoteArguments {
         Some((RemoteService::named(name)?, session))
     }
 
+    /// The URL of an action service, if the screen is one's; none inside if a variable has it.
+    pub(crate) fn action_service(&self) -> Option<Option<&str>> {
+        match split(self.remote.as_deref()?) {
+            (ACTION_SERVICE, address) => Some(address),
+            _ => None,
+        }
+    }
+
+    /// A given flag about what is rented, that a browser and a shell have.
+    pub(crate) fn limit_flag(&self) -> Option<&'static str> {
+        let given = [
+            (self.remote_timeout.is_some(), "--remote-timeout"),
+            (self.remote_region.is_some(), "--remote-region"),
+            (self.max_rented.is_some(), "--max-rented"),
+            (self.max_rented_minutes.is_some(), "--max-rented-minutes"),
+        ];
+        let given = given.into_iter().find(|(is_given, _)| *is_given);
+        given.map(|(_, flag)| flag)
+    }
+
+    /// The region of a rented shell.
+    pub(crate) fn shell_region(&self) -> Option<&str> {
+        let region = self.remote_region.as_deref();
+        region.filter(|_| self.remote.is_none())
+    }
+
+    /// What is asked for a rented shell.
+    pub(crate) fn shell_plan(&self) -> RentalPlan {
+        RentalPlan {
+            size: Size::new(1, 1),
+            timeout: Duration::from_secs(self.remote_timeout.unwrap_or(DEFAULT_SECONDS)),
+            region: None,
+            proxy: None,
+            context: None,
+            labels: BTreeMap::new(),
+        }
+    }
+
     /// The environment variables of the service's key, each with the flag that needs it.
     pub(crate) fn secret_names(&self) -> Vec<(&'static str, String)> {
-        let Some((service, _)) = self.service() else {
-            return Vec::new();
-        };
-        let required = service.required_variables().iter().copied();
-        let also = service.optional_variables().into_iter();
-        let token = also.filter(|name| *name == SESSION_TOKEN && env::variable(name).is_some());
-        let names = required.chain(token);
-        names.map(|name| ("--remote", name.to_owned())).collect()
+        match (self.service(), self.action_service()) {
+            (Some((service, _)), _) => key_names(service, "--remote"),
+            (None, Some(None)) => vec![("--remote", ACTION_SERVICE_URL.to_owned())],
+            (None, Some(Some(_)) | None) => Vec::new(),
+        }
     }
 
     /// The environment variables of the service's address and region.
     pub(crate) fn setting_names(&self) -> Vec<&'static str> {
-        let names = self
-            .service()
-            .map(|(service, _)| service.optional_variables());
-        let names = names.unwrap_or_default().into_iter();
-        names.filter(|name| *name != SESSION_TOKEN).collect()
+        if self.action_service().is_some() {
+            return vec![ACTION_SERVICE_TOKEN];
+        }
+        let service = self.service();
+        service.map_or_else(Vec::new, |(service, _)| settings_of(service))
+    }
+
+    /// The address of the action service, with its token.
+    ///
+    /// # Errors
+    /// If the address or the token cannot be used.
+    pub(crate) fn action_service_address(
+        &self,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<Option<ActionServiceAddress>, String> {
+        let Some(given) = self.action_service() else {
+            return Ok(None);
+        };
+        let base = match given {
+            Some(base) => base.to_owned(),
+            None => variable(ACTION_SERVICE_URL).unwrap_or_default(),
+        };
+        let token = variable(ACTION_SERVICE_TOKEN);
+        ActionServiceAddress::new(&base, token.as_deref()).map(Some)
     }
 
     /// What is asked of the service, for a browser of this size.
@@ -105,9 +173,14 @@ impl RemoteArguments {
         }
     }
 
-    /// How many browsers may be rented at a time.
-    pub(crate) fn max_rented(&self) -> usize {
-        self.max_rented.unwrap_or(DEFAULT_MAX_RENTED)
+    /// How much may be rented: what the flags say, and no more than the policy does.
+    pub(crate) fn limits(&self, policy: RentedCeiling) -> RentalLimits {
+        let lower = |flag: Option<u64>, policy: Option<u64>| flag.into_iter().chain(policy).min();
+        let sessions = self.max_rented.into_iter().chain(policy.sessions).min();
+        RentalLimits {
+            sessions: sessions.unwrap_or(DEFAULT_MAX_RENTED),
+            minutes: lower(self.max_rented_minutes, policy.minutes),
+        }
     }
 
     /// Checks that the service can do what the flags ask for, before anything is opened.
@@ -115,18 +188,25 @@ impl RemoteArguments {
     /// # Errors
     /// With everything that it cannot do.
     pub(crate) fn check(&self, size: Size) -> Result<(), String> {
+        let given = [
+            (self.remote_timeout.is_some(), "--remote-timeout"),
+            (self.remote_proxy.is_some(), "--remote-proxy"),
+            (self.remote_context.is_some(), "--remote-context"),
+            (!self.remote_label.is_empty(), "--remote-label"),
+        ];
+        let mut given = given.into_iter().filter(|(is_given, _)| *is_given);
+        if self.action_service().is_some() {
+            return given.next().map_or(Ok(()), |(_, flag)| {
+                Err(format!(
+                    "{flag}: an action service has one screen, which stays as it is; omit the flag"
+                ))
+            });
+        }
         let Some((service, session)) = self.service() else {
             return Ok(());
         };
         if let Some(session) = session {
-            let given = [
-                (self.remote_timeout.is_some(), "--remote-timeout"),
-                (self.remote_proxy.is_some(), "--remote-proxy"),
-                (self.remote_context.is_some(), "--remote-context"),
-                (!self.remote_label.is_empty(), "--remote-label"),
-            ];
-            let given = given.into_iter().find(|(is_given, _)| *is_given);
-            return given.map_or(Ok(()), |(_, flag)| {
+            return given.next().map_or(Ok(()), |(_, flag)| {
                 Err(format!(
                     "{flag}: the session {session} exists already and stays as it is; omit the flag"
                 ))
@@ -141,6 +221,24 @@ impl RemoteArguments {
     }
 }
 
+/// The variables of a service's key, each with the flag that needs it.
+pub(crate) fn key_names(
+    service: &RemoteService,
+    flag: &'static str,
+) -> Vec<(&'static str, String)> {
+    let required = service.required_variables().iter().copied();
+    let also = service.optional_variables().into_iter();
+    let token = also.filter(|name| *name == SESSION_TOKEN && env::variable(name).is_some());
+    let names = required.chain(token);
+    names.map(|name| (flag, name.to_owned())).collect()
+}
+
+/// The variables of a service's address and region.
+pub(crate) fn settings_of(service: &RemoteService) -> Vec<&'static str> {
+    let names = service.optional_variables().into_iter();
+    names.filter(|name| *name != SESSION_TOKEN).collect()
+}
+
 fn split(text: &str) -> (&str, Option<&str>) {
     match text.split_once(':') {
         Some((name, session)) => (name, Some(session)),
@@ -150,10 +248,16 @@ fn split(text: &str) -> (&str, Option<&str>) {
 
 fn service_and_session(text: &str) -> Result<String, String> {
     let (name, session) = split(text);
+    if name == ACTION_SERVICE {
+        let checked = session.map(|base| ActionServiceAddress::new(base, None));
+        return checked.transpose().map(|_| text.to_owned());
+    }
     if RemoteService::named(name).is_none() {
         let names = SERVICES.iter().map(|service| service.name);
         let names = names.collect::<Vec<_>>().join(", ");
-        return Err(format!("expected one of {names}, found {name:?}"));
+        return Err(format!(
+            "expected one of {names} or {ACTION_SERVICE}, found {name:?}"
+        ));
     }
     let is_id = |id: &str| {
         let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
@@ -208,12 +312,51 @@ mod tests {
 
     #[test]
     fn a_remote_is_a_service_and_perhaps_a_session() {
-        for text in ["steel", "kernel:abc_1.2-3"] {
+        for text in [
+            "steel",
+            "kernel:abc_1.2-3",
+            "action",
+            "action:https://h.example/base",
+            "action:http://127.0.0.1:80/x",
+        ] {
             assert_eq!(service_and_session(text).as_deref(), Ok(text));
         }
-        for wrong in ["", "nobody", "steel:", "steel:a/b", "steel:a?b"] {
+        for wrong in [
+            "",
+            "nobody",
+            "steel:",
+            "steel:a/b",
+            "steel:a?b",
+            "action:",
+            "action:http://h.example/",
+            "action:ws://127.0.0.1/",
+            "action:https://h.example/?token=1",
+            "action:https://me:secret@h.example/",
+        ] {
             assert!(service_and_session(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn the_lower_of_two_limits_holds() {
+        let limits = |flags: (Option<usize>, Option<u64>), policy: (Option<usize>, Option<u64>)| {
+            let arguments = RemoteArguments {
+                max_rented: flags.0,
+                max_rented_minutes: flags.1,
+                ..RemoteArguments::default()
+            };
+            let limits = arguments.limits(RentedCeiling {
+                sessions: policy.0,
+                minutes: policy.1,
+            });
+            (limits.sessions, limits.minutes)
+        };
+        assert_eq!(limits((None, None), (None, None)), (3, None));
+        assert_eq!(
+            limits((Some(2), Some(60)), (Some(9), Some(30))),
+            (2, Some(30))
+        );
+        assert_eq!(limits((None, Some(60)), (Some(5), None)), (5, Some(60)));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use telechir_host::{
     ClosedSession, HostClient, Probe, SessionDescription, SessionName, SessionPaths, SessionState,
     probe,
 };
-use telechir_remote::RentedRecord;
+use telechir_remote::{RemoteService, RentedRecord};
 
 use crate::args::SessionsCommand;
 use crate::error::CliError;
@@ -53,6 +53,8 @@ struct SessionRow {
 struct RentedRow {
     service: String,
     seconds_left: u64,
+    /// What the service charges for.
+    billed: &'static str,
 }
 
 impl RentedRow {
@@ -60,6 +62,7 @@ impl RentedRow {
         Self {
             service: record.service.clone(),
             seconds_left: record.seconds_left(),
+            billed: RemoteService::recorded(&record.service).map_or("", |service| service.billing),
         }
     }
 }
@@ -158,7 +161,11 @@ impl SessionRow {
             Some(RentedRow {
                 service,
                 seconds_left,
-            }) => format!("{devices} (at {service}, {} left)", duration(*seconds_left)),
+                billed,
+            }) => format!(
+                "{devices} (at {service}, {} left, billed {billed})",
+                duration(*seconds_left)
+            ),
             None => devices,
         }
     }

@@ -19,7 +19,7 @@ use super::finding::{CheckFailure, CheckResult, Observation};
 use super::fix::explain;
 use super::users;
 use crate::args::DeviceArguments;
-use crate::devices::{self, Devices};
+use crate::devices::{self, Devices, RentedDevices};
 use crate::env;
 use crate::error::chain;
 use crate::secrets::Secrets;
@@ -295,7 +295,7 @@ async fn start(flags: &[&str], programs: &[&str]) -> Result<(Devices, u128), Che
         &Policy::default_policy(),
         &Secrets::default(),
         "telechir doctor",
-        None,
+        RentedDevices::default(),
     )
     .await
     {

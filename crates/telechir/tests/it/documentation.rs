@@ -100,6 +100,19 @@ const EXCEPTIONS: &[(&str, Expected)] = &[
         "telechir exec --dialect openai-responses --browser --remote=kernel:SESSION",
         Fails(2, "KERNEL_API_KEY is not set"),
     ),
+    (
+        "telechir exec --dialect anthropic-messages --shell=agentcore",
+        Fails(2, "AWS_ACCESS_KEY_ID is not set"),
+    ),
+    ("telechir run \"Compute the", Fails(2, "ANTHROPIC_API_KEY")),
+    (
+        "telechir exec --dialect anthropic-messages --browser=https://example.com --remote=action",
+        Fails(2, "ACTION_SERVICE_URL is not set"),
+    ),
+    (
+        "telechir exec --dialect anthropic-messages --browser --remote=action:",
+        Fails(1, "cannot be reached"),
+    ),
     ("telechir run \"Sort the", Fails(2, "ANTHROPIC_API_KEY")),
     ("telechir run \"Download the", Fails(2, "ANTHROPIC_API_KEY")),
     ("telechir run \"Now draw the", Fails(2, "ANTHROPIC_API_KEY")),

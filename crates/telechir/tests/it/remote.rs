@@ -206,6 +206,11 @@ fn keys_addresses_and_links_are_in_no_output_and_no_file() {
     assert!(left.is_some_and(|left| left > 600), "{listed}");
     let table = Ran::of(&mut remote.command(&["sessions", "list"]), "");
     assert!(table.stdout.contains("at steel, 1"), "{}", table.stdout);
+    assert!(
+        table.stdout.contains("billed by the minute"),
+        "{}",
+        table.stdout
+    );
     outputs += &(listed.to_string() + &table.stdout);
     for line in remote.fixture.telechir.command_lines() {
         outputs += &line;
@@ -331,7 +336,12 @@ fn what_cannot_be_rented_is_one_message_and_nothing_is_left() {
         );
     remote
         .click(&["--max-rented=0"])
-        .fails(1, &["--max-rented allows 0"]);
+        .fails(1, &["--max-rented or the policy allows 0"]);
+    remote
+        .click(&["--max-rented-minutes=14"])
+        .fails(1, &["for 900 s: 840 s are left of the 14 minutes"]);
+    let (mut command, input) = remote.clicking("[rented]\nminutes = 10\n", &[]);
+    Ran::of(&mut command, &input).fails(1, &["600 s are left of the 10 minutes"]);
     assert_eq!(remote.double.requests().len(), before, "nothing was asked");
     // It was rented, but the browser cannot be reached.
     remote.double.fail(
@@ -357,4 +367,62 @@ fn somebodys_session_needs_approval_and_runs_on() {
     assert_read_hello(&Ran::of(&mut command, &input));
     assert_eq!(remote.double.running(), 1);
     assert_eq!(remote.double.sessions()[0].releases, 0);
+}
+
+/// A response with a command.
+fn command(id: &str, text: &str) -> String {
+    anthropic(&[crate::exec::bash(id, text)])
+}
+
+#[test]
+fn a_shell_at_a_service_is_rented_used_and_released() {
+    let remote = RemoteFixture::new(Face::AgentCore);
+    let record = remote.fixture.telechir.folder().join("record");
+    let recorded = format!("--record={}", record.display());
+    let policy = remote.fixture.telechir.permissive_policy();
+    let policy = format!("--policy={policy}");
+    let exec = [
+        "exec",
+        "--dialect",
+        "anthropic-messages",
+        "--shell=agentcore",
+    ];
+    let once = [&exec[..], &[&policy, &recorded, "-vv"]].concat();
+    let text = "x=41; echo $((x + 1)); pwd; exit 3";
+    let ran = Ran::of(&mut remote.command(&once), &command("t1", text));
+    let answers = ran.json();
+    let shown = answers[0].to_string();
+    assert!(
+        shown.contains("42") && shown.contains("interpreter-"),
+        "{answers}"
+    );
+    assert_eq!(remote.double.running(), 0);
+    assert_eq!(remote.double.sessions()[0].releases, 1);
+    assert_eq!(remote.entries(), 0);
+    assert!(!(ran.stdout + &ran.stderr).contains(KEY));
+    let (mut found, mut count) = (Vec::new(), 0);
+    holding(&record, KEY.as_bytes(), &mut found, &mut count);
+    assert_eq!((found, count > 0), (Vec::new(), true));
+    // Across calls, and released with the session.
+    let in_session = [&exec[..], &[&policy, "--session=work"]].concat();
+    for (id, text, expected) in [
+        ("t1", "cd /; kept=yes", ""),
+        ("t2", "echo $kept in $PWD", "yes in /"),
+    ] {
+        let ran = Ran::of(&mut remote.command(&in_session), &command(id, text));
+        assert!(ran.json()[0].to_string().contains(expected), "{ran:?}");
+    }
+    assert_eq!(remote.double.running(), 1);
+    let listed = remote.sessions();
+    let service = &listed[0]["rented"]["service"];
+    assert_eq!(*service, "agentcore-code-interpreter", "{listed}");
+    remote.close("work");
+    assert_eq!(remote.double.running(), 0);
+    // Limits hold for both.
+    let limited = [&exec[..], &["--max-rented-minutes=1"]].concat();
+    let ran = Ran::of(&mut remote.command(&limited), &command("t1", "true"));
+    ran.fails(1, &["of the 1 minutes"]);
+    let unused = ["exec", "--dialect", "neutral", "--shell", "--max-rented=1"];
+    Ran::of(&mut remote.command(&unused), "[]").fails(2, &["nothing is rented"]);
+    assert_eq!(remote.double.sessions().len(), 2);
 }
