@@ -253,6 +253,7 @@ impl Dialect {
         image_formats::report_webp(codec, &history.messages, &mut report);
         if !codec.holds_neutral_contents {
             answered_names::report(&history.messages, codec.name, &document, &mut report);
+            settings::report_usage(&history.messages, &mut report);
             let written = written_values::lazily(&document);
             settings::report_history(&history.messages, self.name(), &written, &mut report);
             unwritten_values::report(&history.messages, codec.name, &written, &mut report);
@@ -269,6 +270,10 @@ impl Dialect {
         report: &mut Report,
     ) {
         let written = written_values::lazily(document);
+        if !self.codec().holds_neutral_contents {
+            settings::report_usage(messages, report);
+            settings::report_neutral_messages(messages, self.name(), &written, report);
+        }
         unwritten_values::report(messages, self.name(), &written, report);
     }
 

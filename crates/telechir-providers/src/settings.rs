@@ -43,6 +43,41 @@ pub(crate) fn report_history(
     }
 }
 
+/// Reports the fields of messages with neutral contents, without those contents.
+pub(crate) fn report_neutral_messages(
+    messages: &[Message],
+    dialect: &str,
+    written: &LazyWrittenValues<'_>,
+    report: &mut Report,
+) {
+    let mut reporter = Reporter::new(dialect, written, report);
+    for (at, message) in messages.iter().enumerate() {
+        let raw = message.meta.raw_representation.as_ref();
+        if raw.is_none_or(|raw| raw.dialect == "agent-framework") {
+            reporter.message(message, &format!("messages[{at}]"));
+        }
+    }
+}
+
+/// Reports counts among the contents of a message: those of a response are around its messages.
+pub(crate) fn report_usage(messages: &[Message], report: &mut Report) {
+    for (at, message) in messages.iter().enumerate() {
+        for (index, content) in message.contents.iter().enumerate() {
+            let raw = content
+                .meta()
+                .and_then(|meta| meta.raw_representation.as_ref());
+            let raw = raw.filter(|raw| raw.dialect == "agent-framework");
+            if let (Content::Usage(_), Some(raw)) = (content, raw) {
+                let counts = leaves::of(raw.json());
+                let counts: Vec<&str> = counts.iter().map(leaves::Leaf::name).collect();
+                let location = format!("messages[{at}].contents[{index}]");
+                let why = "messages hold no counts";
+                report.lost(format!("usage: {}", counts.join(", ")), location, why);
+            }
+        }
+    }
+}
+
 /// Reports the fields of a turn's results that `items`, their encoding, lack.
 pub(crate) fn report_results(
     turn: &AnsweredTurn,

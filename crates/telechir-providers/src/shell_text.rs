@@ -18,11 +18,25 @@ use telechir_protocol::{
 
 const STDERR_LINE: &str = "[stderr]\n";
 
-/// Encodes a result. Never empty, except for another program's empty text.
+/// Encodes a result whose failure only the text can show. Never empty, except for another program's
+/// empty text.
 pub(crate) fn encode(result: &ShellResult) -> String {
+    match result.combined && is_error(result) {
+        true => encode_sections(result),
+        false => encode_beside_flag(result),
+    }
+}
+
+/// Encodes a result beside a flag that shows whether it failed: another program's text stays as it
+/// is.
+pub(crate) fn encode_beside_flag(result: &ShellResult) -> String {
     if let ([output], true, None) = (result.outputs.as_slice(), result.combined, &result.error) {
         return output.stdout.clone();
     }
+    encode_sections(result)
+}
+
+fn encode_sections(result: &ShellResult) -> String {
     let plain = assemble(result, ByteCounts::Omitted);
     if parse_sections(result.call_id.clone(), &plain, false)
         .is_some_and(|again| is_same(&again, result))
@@ -55,7 +69,7 @@ pub(crate) fn decode(call_id: CallId, text: &str, is_error: bool) -> ShellResult
 }
 
 /// Whether the result is an error: it was not executed, or a command failed.
-pub(super) fn is_error(result: &ShellResult) -> bool {
+pub(crate) fn is_error(result: &ShellResult) -> bool {
     let ended = |output: &CommandOutput| {
         matches!(
             output.outcome,

@@ -276,7 +276,9 @@ fn report_missed(foreign: &[ForeignJson<'_>], written: &WrittenValues<'_>, repor
     missed.retain(|leaf| match is_within.next() {
         Some(true) => {
             let is_short = leaf.text().chars().count() < MIN_DISTINCT_CHARS;
-            if is_short && leaf.is_member() && !written.has_field(leaf.name()) {
+            // So does a media type.
+            let is_common = is_short || media_types::is_known(&leaf.text());
+            if is_common && leaf.is_member() && !written.has_field(leaf.name()) {
                 let beside = doubtful.entry(pointer_around(leaf)).or_default();
                 beside.push(field_of(leaf));
             }
@@ -336,8 +338,9 @@ fn foreign_contents<'a>(messages: &'a [Message], own: &str) -> Vec<ForeignJson<'
         let is_neutral = around.is_none_or(|raw| raw.dialect == FRAMEWORK);
         for (index, content) in message.contents.iter().enumerate() {
             let json = match (raw_of(content), content) {
-                // Usage is not part of a conversation.
-                (_, Content::Usage(_)) => None,
+                // Other providers' usage is around the messages.
+                (Some(raw), Content::Usage(_)) if raw.dialect != FRAMEWORK => None,
+                (None, Content::Usage(_)) => None,
                 (_, Content::Other(other)) => {
                     let is_foreign = other.dialect.as_deref().is_none_or(|other| other != own);
                     is_foreign.then(|| Cow::Owned(Value::Object(other.json.clone())))

@@ -514,7 +514,7 @@ fn shell(
     encode_call::report_losses(report, &location, result.item_id.as_deref(), None);
     if parts.len() != result.outputs.len() || parts.len() < 2 {
         let mut contents = vec![if is_requested_stop(call, result) {
-            ToolResultContent::Text(shell_text::encode(result))
+            ToolResultContent::Text(shell_text::encode_beside_flag(result))
         } else {
             shell_content(result)
         }];
@@ -548,7 +548,7 @@ fn is_requested_stop(call: &ToolCall, result: &ShellResult) -> bool {
 }
 
 fn shell_content(result: &ShellResult) -> ToolResultContent {
-    let text = shell_text::encode(result);
+    let text = shell_text::encode_beside_flag(result);
     if shell_text::is_error(result) {
         ToolResultContent::Error(text_or(&text, "The command failed."))
     } else {

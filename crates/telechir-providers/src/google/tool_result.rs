@@ -388,8 +388,10 @@ fn put_steps(result: &ComputerResult, answer: &mut FunctionResponse) {
 }
 
 fn of_shell(result: &ShellResult) -> FunctionResponse {
-    let text = shell_text::encode(result);
-    let name = if result.error.is_some() {
+    let text = shell_text::encode_beside_flag(result);
+    // Another program's text has no status line.
+    let is_failed_text = result.combined && shell_text::is_error(result);
+    let name = if result.error.is_some() || is_failed_text {
         "error"
     } else {
         "output"

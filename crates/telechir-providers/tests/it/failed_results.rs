@@ -2,7 +2,7 @@
 //! every dialect, or the report names what does not.
 
 use serde_json::{Value, json};
-use telechir_protocol::{Content, ModelTurn, ToolResult};
+use telechir_protocol::{CommandOutput, Content, ModelTurn, ShellOutcome, ToolResult};
 use telechir_providers::{Dialect, Envelope, History, Report};
 
 const ERROR: &str = "The disk is full.";
@@ -109,4 +109,47 @@ fn a_value_beside_contents_reaches_anthropic() {
         .filter_map(|block| block["text"].as_str())
         .collect();
     assert_eq!(texts, [r#"{"rows":"three of five"}"#, "rows_1_to_3.csv"]);
+}
+
+/// The text of the command does not say that it failed.
+#[test]
+fn a_failed_command_of_another_program_stays_failed_everywhere() {
+    let messages = |is_error: bool| {
+        json!([
+            {"role": "assistant", "content": [
+                {"type": "tool_use", "id": "toolu_1", "name": "bash", "input": {"command": "tides"}}]},
+            {"role": "user", "content": [
+                {"type": "tool_result", "tool_use_id": "toolu_1", "is_error": is_error, "content": "High at six."}]},
+        ])
+    };
+    let from = Dialect::AnthropicMessages;
+    let is_failed = |contents: &[Content]| {
+        contents.iter().any(|content| {
+            if let Content::ShellResult(result) = content {
+                let failed = |output: &CommandOutput| output.outcome == ShellOutcome::Error;
+                result.error.is_some() || result.outputs.iter().any(failed)
+            } else if let Content::FunctionResult(result) = content {
+                result.error.is_some()
+            } else {
+                false
+            }
+        })
+    };
+    for to in Dialect::ALL.into_iter().filter(|to| *to != from) {
+        for is_error in [true, false] {
+            let (history, _) = from.decode_history(messages(is_error).to_string()).unwrap();
+            let (written, _) = to.encode_history(&history).unwrap();
+            let (again, _) = to.decode_history(written.to_string()).unwrap();
+            let contents: Vec<Content> = again
+                .messages
+                .into_iter()
+                .flat_map(|message| message.contents)
+                .collect();
+            assert_eq!(is_failed(&contents), is_error, "{to}: {written}");
+            assert!(
+                written.to_string().contains("High at six."),
+                "{to}: {written}"
+            );
+        }
+    }
 }

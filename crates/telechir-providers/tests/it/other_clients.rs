@@ -218,3 +218,36 @@ fn arguments_that_are_no_json_arrive_as_an_object_at_google() {
         "{steps}"
     );
 }
+
+#[test]
+fn usage_among_contents_and_properties_of_a_message_are_reported() {
+    let response = json!({"type": "chat_response", "response_id": "r1", "messages": [
+        {"type": "message", "role": "assistant", "additional_properties": {"pier": {"lamp": 1}},
+            "contents": [
+                {"type": "text", "text": "High at six."},
+                {"type": "usage", "usage_details": {"input_token_count": 7, "output_token_count": 3}}]},
+    ]});
+    let from = Dialect::AgentFramework;
+    for to in Dialect::ALL {
+        // Their contents keep the original.
+        if matches!(to, Dialect::AgentFramework | Dialect::Neutral) {
+            continue;
+        }
+        let (history, mut messages) = from.decode_history(response.to_string()).unwrap();
+        messages.absorb(to.encode_history(&history).unwrap().1);
+        let translated = from
+            .translate(
+                to,
+                response.to_string().as_bytes(),
+                &TranslationOptions::default(),
+            )
+            .unwrap();
+        for (scope, report) in [("messages", messages), ("document", translated.report)] {
+            for name in ["input_token_count", "output_token_count", "lamp"] {
+                let mut losses = report.losses.iter();
+                let is_named = losses.any(|loss| loss.what.contains(name));
+                assert!(is_named, "{to}, {scope}: {name}: {:?}", report.losses);
+            }
+        }
+    }
+}
