@@ -6,7 +6,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde_json::Value;
-use telechir_protocol::{AnsweredTurn, Message, ModelTurn, Size, json_limits};
+use telechir_protocol::{AnsweredTurn, Content, Message, ModelTurn, Size, json_limits};
 
 use crate::chat_api::{ChatApi, Endpoint};
 use crate::codec::Codec;
@@ -200,6 +200,7 @@ impl Dialect {
         if !codec.holds_neutral_contents {
             let items = Value::Array(std::mem::take(&mut reply.items));
             settings::report_results(turn, self.name(), &items, &mut reply.report);
+            report_open_requests(turn, &mut reply.report);
             if let Value::Array(items) = items {
                 reply.items = items;
             }
@@ -336,6 +337,20 @@ impl Dialect {
     /// The API's default endpoint; `None` for a format without an API.
     pub fn service(self) -> Option<Endpoint> {
         self.codec().chat_api.map(ChatApi::endpoint)
+    }
+}
+
+/// Reports approval requests that the results leave to the caller.
+fn report_open_requests(turn: &AnsweredTurn, report: &mut Report) {
+    for content in turn.turn().contents() {
+        let Content::ApprovalRequest(request) = content else {
+            continue;
+        };
+        let what = format!("approval request {}", request.id);
+        if !report.losses.iter().any(|loss| loss.what == what) {
+            let why = "the results have no answer to it, so the caller has to send one";
+            report.lost(what, "the turn", why);
+        }
     }
 }
 

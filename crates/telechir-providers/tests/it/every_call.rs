@@ -349,3 +349,29 @@ fn every_call_of_neutral_contents_is_answered() {
         }
     }
 }
+
+#[test]
+fn a_question_of_the_provider_that_no_result_answers_is_reported() {
+    let openai = json!({"object": "response", "status": "completed", "output": [
+        {"type": "mcp_approval_request", "id": "mcpr_1", "name": "book", "server_label": "port",
+            "arguments": "{\"berth\": 3}"}]});
+    let mistral = json!({"object": "conversation.response", "outputs": [
+        {"type": "function.call", "id": "fc_1", "tool_call_id": "abcdefgh1", "name": "book",
+            "arguments": "{}", "confirmation_status": "pending"}]});
+    for (dialect, response, id) in [
+        (Dialect::OpenaiResponses, openai, "mcpr_1"),
+        (Dialect::MistralConversations, mistral, "abcdefgh1"),
+    ] {
+        let (turn, _) = dialect.decode_response(response.to_string()).unwrap();
+        let reply = dialect
+            .encode_results(&turn.answer(Vec::new()).unwrap())
+            .unwrap();
+        let whats: Vec<&str> = reply
+            .report
+            .losses
+            .iter()
+            .map(|loss| loss.what.as_str())
+            .collect();
+        assert_eq!(whats, [format!("approval request {id}")], "{dialect}");
+    }
+}
