@@ -99,6 +99,14 @@ mod tests {
         }
     }
 
+    /// Keys of post-quantum cryptography and tickets take kilobytes.
+    #[test]
+    fn a_greeting_of_some_kilobytes_is_read_to_its_end() {
+        let bytes = client_hello(&[(21, vec![0; 15_000]), extension::name("good.example")]);
+        assert_eq!(read(&bytes[..15_000]), Greeting::Incomplete);
+        assert_eq!(read(&bytes), named("good.example"));
+    }
+
     #[test]
     fn other_data_names_nothing() {
         for bytes in [

@@ -165,6 +165,12 @@ mod tests {
             "time -p case x in x) rm a;; esac",
             "coproc N case x in x) rm a;; esac",
             "case case in case) rm a;; esac",
+            "echo \"${x:-'$(rm a)'}\"",
+            "echo \"${x:-it's}\"; rm a",
+            "rm a>out",
+            "rm a<in",
+            "if x; then case x in x) ls; esac else rm a; fi",
+            "cat <<$A; ls\nx\n$A\nrm a",
             "echo ${x:-'}'$(rm a)}",
             "echo \"${x:-'$(rm a)'}\"",
             "echo \"${x#'\"'}$(rm a)\"",
@@ -237,6 +243,11 @@ mod tests {
             "x[0] rm a",
             "X='1' echo rm a",
             "case x in rm a) ls;; esac",
+            "echo if rm a",
+            "ls # b; rm a",
+            "git -c x=y commit -m 'rm a'",
+            "a.b=c rm a",
+            "# rm a; rm a",
         ] {
             assert!(!contains(line, "rm a"), "{line}");
         }
@@ -287,6 +298,12 @@ mod tests {
             );
             let documents = format!("{}rm a\n", "sh <<A\n".repeat(depth.min(500)));
             assert!(contains(&documents, "rm a"), "{depth}");
+        }
+        // Each `((` that is no arithmetic is read twice.
+        for open in ["((", "echo $((", "echo \"$(("] {
+            let close = if open.contains('"') { " ) )\"" } else { " ) )" };
+            let groups = format!("{}rm a{}", open.repeat(30), close.repeat(30));
+            assert!(contains(&groups, "rm a"), "{open}");
         }
     }
 

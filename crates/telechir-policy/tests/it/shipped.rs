@@ -1,5 +1,6 @@
 //! The policies that come with the program do what their names say.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::Map;
@@ -8,6 +9,18 @@ use telechir_policy::{
     ScreenProposal, ScreenWindows, ShellFacts, ShellProposal, ShellReach, ShellTask, ShippedPolicy,
 };
 use telechir_protocol::{Action, Command, EditOperation, EditTool};
+
+/// Both are printed by `policy show`.
+#[test]
+fn each_policy_has_a_name_and_a_sentence_of_its_own() {
+    let names = ShippedPolicy::ALL.map(ShippedPolicy::name);
+    assert_eq!(names, ["look", "ask", "sandbox", "trust-sandbox"]);
+    let summaries = BTreeSet::from(ShippedPolicy::ALL.map(ShippedPolicy::summary));
+    assert_eq!(summaries.len(), names.len());
+    for summary in summaries {
+        assert!(summary.split(' ').count() > 4, "{summary}");
+    }
+}
 
 fn judge(policy: ShippedPolicy) -> Judge {
     Judge::new(policy.policy().unwrap())
