@@ -21,6 +21,8 @@ use crate::event_router::EventRouter;
 use crate::snapshot::{PageReader, Scope, Snapshots, outline_for_people};
 use crate::tab_registry::{Tab, TabRegistry};
 
+/// Whether another tab is shown is looked for this often.
+const TAB_INTERVAL: Duration = Duration::from_millis(200);
 /// A page that is busy or shows a dialog does not answer, and people look again soon.
 const CAPTURE_TIMEOUT: Duration = Duration::from_secs(3);
 
@@ -159,6 +161,7 @@ impl ScreenViewer for PageViewer {
     }
 
     async fn until_changed(&mut self, limit: Duration) {
+        let limit = limit.min(TAB_INTERVAL);
         let connection = self.browser.connection();
         let Some(tab) = connection.active() else {
             return sleep(limit).await;

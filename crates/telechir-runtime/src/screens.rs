@@ -13,7 +13,7 @@ use telechir_device::{DeviceError, Frame, ScreenRegion, ScreenViewer};
 use telechir_image::{Format, ImageError, encode, encode_within, shrink};
 use telechir_protocol::Size;
 use tokio::runtime::Handle;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, MutexGuard, watch};
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -28,9 +28,6 @@ const WIDTHS: (u32, u32) = (64, 2560);
 const MAX_BYTES: usize = 2 << 20;
 /// Several viewers, and one that is too fast, get the same frame within this time: 30 each second.
 const MIN_INTERVAL: Duration = Duration::from_millis(33);
-/// How long one viewer waits for changes before another gets its turn, and before the pointer is
-/// looked for, which no change announces.
-const CHANGE_WAIT: Duration = Duration::from_millis(50);
 /// After this time without a change an update is empty.
 const MAX_CHANGE_WAIT: Duration = Duration::from_secs(5);
 /// After this time without a viewer nothing waits for changes.
@@ -49,7 +46,12 @@ struct ViewedScreen {
     waiting: AtomicUsize,
     /// Whether somebody waited for a change since the viewer was last at rest.
     is_watched: AtomicBool,
+    /// One of those who wait has it, and captures for all of them.
     state: Mutex<ViewState>,
+    /// The newest version.
+    latest: watch::Sender<u64>,
+    /// How many want the state at once: whoever waits with it leaves it to them.
+    wanting: watch::Sender<usize>,
 }
 
 #[derive(Debug)]
@@ -143,6 +145,8 @@ impl SessionScreens {
                 device,
                 waiting: AtomicUsize::new(0),
                 is_watched: AtomicBool::new(false),
+                latest: watch::Sender::new(0),
+                wanting: watch::Sender::new(0),
                 state: Mutex::new(ViewState {
                     viewer,
                     watched_at: None,
@@ -216,6 +220,22 @@ impl Drop for Watching<'_> {
     }
 }
 
+/// Somebody wants the state of a screen at once.
+struct Wanting<'a>(&'a ViewedScreen);
+
+impl<'a> Wanting<'a> {
+    fn start(screen: &'a ViewedScreen) -> Self {
+        screen.wanting.send_modify(|count| *count += 1);
+        Self(screen)
+    }
+}
+
+impl Drop for Wanting<'_> {
+    fn drop(&mut self) {
+        self.0.wanting.send_modify(|count| *count -= 1);
+    }
+}
+
 /// Ends what notices changes when nobody waited for any during [`REST_DELAY`].
 async fn rest_when_unwatched(screen: Weak<ViewedScreen>) {
     loop {
@@ -239,11 +259,29 @@ async fn rest_when_unwatched(screen: Weak<ViewedScreen>) {
 }
 
 impl ViewedScreen {
+    /// The state, which nobody who waits for changes keeps meanwhile.
+    async fn enter(&self) -> MutexGuard<'_, ViewState> {
+        let _until_entered = Wanting::start(self);
+        self.state.lock().await
+    }
+
+    /// Captures the screen for everybody who waits.
+    async fn capture(&self, state: &mut ViewState) -> Result<(), ScreenError> {
+        state.capture().await?;
+        let version = state.tiles.latest();
+        self.latest.send_if_modified(|latest| {
+            let is_new = *latest != version;
+            *latest = version;
+            is_new
+        });
+        Ok(())
+    }
+
     async fn image(&self, max_width: u32) -> Result<ScreenImage, ScreenError> {
-        let mut state = self.state.lock().await;
+        let mut state = self.enter().await;
         let is_recent = |captured: &CapturedFrame| captured.at.elapsed() < MIN_INTERVAL;
         if !state.captured.as_ref().is_some_and(is_recent) {
-            state.capture().await?;
+            self.capture(&mut state).await?;
         }
         let Some(frame) = state.frame() else {
             return Err(ScreenError::Encoder);
@@ -266,23 +304,42 @@ impl ViewedScreen {
 
     async fn changes(&self, since: Option<u64>) -> Result<ScreenChanges, ScreenError> {
         let deadline = Instant::now() + MAX_CHANGE_WAIT;
+        let mut latest = self.latest.subscribe();
+        let mut wanted = self.wanting.subscribe();
         let mut is_first = since.is_none();
         let (frame, version, areas) = loop {
-            // Released in between: other viewers get their turn.
-            let mut state = self.state.lock().await;
+            // Who waits longest gets the state and waits for a change, the others for what it captures.
+            let is_newer = |version: &u64| is_first || Some(*version) != since;
+            let mut state = tokio::select! {
+                biased;
+                () = until(&mut latest, is_newer) => self.enter().await,
+                () = sleep_until(deadline) => self.enter().await,
+                state = self.state.lock() => state,
+            };
             state.watched_at = Some(Instant::now());
             if !is_first {
                 let version = state.tiles.latest();
                 let is_over = Some(version) != since || Instant::now() >= deadline;
-                if let Some(frame) = state.frame().filter(|_| is_over) {
-                    break (frame, version, state.tiles.changed_since(since));
+                match state.frame() {
+                    Some(frame) if is_over => {
+                        break (frame, version, state.tiles.changed_since(since));
+                    }
+                    Some(_) => {
+                        let left = deadline.saturating_duration_since(Instant::now());
+                        // Both are cancel-safe.
+                        tokio::select! {
+                            biased;
+                            () = until(&mut wanted, |count| *count > 0) => continue,
+                            () = state.viewer.until_changed(left) => {}
+                        }
+                    }
+                    None => {}
                 }
-                state.viewer.until_changed(CHANGE_WAIT).await;
             }
             if let Some(captured) = &state.captured {
                 sleep_until(captured.at + MIN_INTERVAL).await;
             }
-            state.capture().await?;
+            self.capture(&mut state).await?;
             is_first = false;
         };
         let size = frame.size();
@@ -325,6 +382,12 @@ impl ViewState {
         self.captured = Some(CapturedFrame { at, frame });
         Ok(())
     }
+}
+
+/// Waits until the value is so. Cancel-safe.
+async fn until<T>(value: &mut watch::Receiver<T>, is_so: impl FnMut(&T) -> bool) {
+    // Its sender lives as long as the screen.
+    let _or_gone = value.wait_for(is_so).await.is_ok();
 }
 
 /// Whether these areas together are more than half of a screen.
@@ -387,6 +450,7 @@ mod tests {
 
     use async_trait::async_trait;
     use tokio::sync::Notify;
+    use tokio::task::JoinSet;
     use tokio::time::timeout;
 
     use super::*;
@@ -482,6 +546,69 @@ mod tests {
         let again = screens.changes(None, None).await.unwrap();
         let waiting = screens.changes(None, Some(first.version)).await.unwrap();
         assert_eq!(again.areas, waiting.areas);
+    }
+
+    /// Shows the same for ever; each wait for a change is counted.
+    #[derive(Clone, Debug, Default)]
+    struct Still(Arc<AtomicUsize>);
+
+    #[async_trait]
+    impl ScreenViewer for Still {
+        async fn capture(&mut self) -> Result<Frame, DeviceError> {
+            let frame = Frame::new(Size::new(8, 4), vec![0; 128]);
+            Ok(frame.expect("32 pixels"))
+        }
+
+        async fn until_changed(&mut self, limit: Duration) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            sleep(limit).await;
+        }
+
+        fn rest(&mut self) {}
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn viewers_of_a_screen_that_does_not_change_wake_nobody() {
+        let wall = Still::default();
+        let viewer: Box<dyn ScreenViewer> = Box::new(wall.clone());
+        let screens = SessionScreens::new([(DeviceKind::Desktop, viewer)]);
+        let first = screens.changes(None, None).await.unwrap();
+        let mut waits = JoinSet::new();
+        let started = Instant::now();
+        for _ in 0..10 {
+            let (screens, since) = (screens.clone(), Some(first.version));
+            waits.spawn(async move { screens.changes(None, since).await.unwrap() });
+        }
+        let updates = waits.join_all().await;
+        assert!(updates.iter().all(|update| update.areas.is_empty()));
+        assert_eq!(started.elapsed(), MAX_CHANGE_WAIT);
+        let count = wall.0.load(Ordering::Relaxed);
+        assert!(count <= 10, "{count} waits for ten viewers");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_for_a_change_lets_others_look() {
+        let viewer: Box<dyn ScreenViewer> = Box::new(Still::default());
+        let screens = SessionScreens::new([(DeviceKind::Desktop, viewer)]);
+        let first = screens.changes(None, None).await.unwrap();
+        let since = Some(first.version);
+        let look = async {
+            sleep(Duration::from_secs(1)).await;
+            let before = Instant::now();
+            screens.image(None, None).await.unwrap();
+            let second = screens.changes(None, None).await.unwrap();
+            assert_eq!(second.version, first.version);
+            before.elapsed()
+        };
+        let (one, other, took) = tokio::join!(
+            screens.changes(None, since),
+            screens.changes(None, since),
+            look
+        );
+        assert!(took < Duration::from_millis(100), "{took:?}");
+        for update in [one.unwrap(), other.unwrap()] {
+            assert_eq!((update.version, update.areas.len()), (first.version, 0));
+        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -14,7 +14,7 @@ use x11rb::cookie::{Cookie, VoidCookie};
 use x11rb::errors::ConnectionError;
 use x11rb::protocol::Event;
 use x11rb::protocol::xproto::{ConnectionExt as _, ImageOrder, Screen, Setup, Window};
-use x11rb::protocol::{damage, randr, res, shm, xfixes, xkb, xtest};
+use x11rb::protocol::{damage, randr, res, shm, xfixes, xinput, xkb, xtest};
 use x11rb::reexports::x11rb_protocol::connect::Connect;
 use x11rb::rust_connection::{DefaultStream, RustConnection, Stream as _};
 use x11rb::x11_utils::TryParse;
@@ -44,6 +44,8 @@ pub(crate) struct Connection {
     damaged_at: AtomicU32,
     /// Whether the keyboard mapping changed since the last [`Self::take_remapped`].
     remapped: AtomicBool,
+    /// Whether the pointer changed since the last [`Self::take_pointer_change`].
+    pointer_changed: AtomicBool,
     /// The pointer position that this process set last.
     synthetic_pointer: Arc<SyntheticPointer>,
 }
@@ -83,6 +85,7 @@ impl Connection {
             damaged,
             damaged_at: AtomicU32::new(0),
             remapped,
+            pointer_changed: AtomicBool::new(false),
             synthetic_pointer: Arc::new(SyntheticPointer::new()),
         };
         connection.check_pixel_format()?;
@@ -187,7 +190,12 @@ impl Connection {
         self.remapped.swap(false, Ordering::Relaxed)
     }
 
-    /// Records damage and mapping changes from any event, whichever task reads it.
+    /// Whether the pointer was reported to have moved, or to have another shape, since the last call.
+    pub(crate) fn take_pointer_change(&self) -> bool {
+        self.pointer_changed.swap(false, Ordering::Relaxed)
+    }
+
+    /// Records changes of screen, pointer and mapping from any event, whichever task reads it.
     fn record_event(&self, event: &Event) {
         if let Event::DamageNotify(damage) = event {
             if !self.damaged.swap(true, Ordering::Relaxed) {
@@ -198,6 +206,11 @@ impl Connection {
             Event::MappingNotify(_) | Event::XkbMapNotify(_) | Event::XkbNewKeyboardNotify(_)
         ) {
             self.remapped.store(true, Ordering::Relaxed);
+        } else if matches!(
+            event,
+            Event::XinputRawMotion(_) | Event::XfixesCursorNotify(_)
+        ) {
+            self.pointer_changed.store(true, Ordering::Relaxed);
         } else if let Event::Error(error) = event {
             tracing::debug!(?error, "the X server refused a request");
         }
@@ -239,7 +252,8 @@ impl Connection {
 
     /// Queries all extensions in one round trip, so that using one never waits.
     async fn query_extensions(&self) -> Result<(), XError> {
-        const NAMES: [&str; 7] = [
+        const NAMES: [&str; 8] = [
+            xinput::X11_EXTENSION_NAME,
             shm::X11_EXTENSION_NAME,
             xfixes::X11_EXTENSION_NAME,
             damage::X11_EXTENSION_NAME,
