@@ -415,7 +415,11 @@ pub(crate) fn read(text: &str, name: &str) -> Result<Policy, PolicyError> {
     }
     if let Some(trusted) = file.trusted {
         let line = origin.line(trusted.span().start);
-        policy.trusted = conditions::hosts(&origin, line, &trusted.into_inner().host)?;
+        policy.trusted = vec![conditions::hosts(
+            &origin,
+            line,
+            &trusted.into_inner().host,
+        )?];
     }
     Ok(policy)
 }

@@ -1,6 +1,6 @@
 //! Judges a call: every step in every aspect; the strictest verdict wins.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use telechir_protocol::{Action, Command, EditTool, SafetyCheck, ShellAction};
 
 use crate::contained::Parted;
@@ -30,8 +30,8 @@ pub struct Policy {
     pub(crate) network: RuleTable<NetworkMatch>,
     pub(crate) shell: RuleTable<ShellMatch>,
     pub(crate) edit: RuleTable<EditMatch>,
-    /// Patterns of the hosts whose content is trusted.
-    pub(crate) trusted: Vec<String>,
+    /// Patterns of the hosts whose content is trusted; a host must fit one of each list.
+    pub(crate) trusted: Vec<Vec<String>>,
     pub(crate) digest: Digest,
     pub(crate) required: RequiredApprovals,
     pub(crate) min_answer_ms: u64,
@@ -72,6 +72,16 @@ pub struct RequiredApprovals {
     pub edit: bool,
 }
 
+impl RequiredApprovals {
+    const fn and_also(self, other: Self) -> Self {
+        Self {
+            computer: self.computer || other.computer,
+            shell: self.shell || other.shell,
+            edit: self.edit || other.edit,
+        }
+    }
+}
+
 /// The reason why a call needs an approval that no rule asks for.
 fn required(is_required: bool) -> Option<RuleReason> {
     let reason = "The approval_mode of the tool requires an approval of every call.";
@@ -88,7 +98,7 @@ impl Policy {
             network: RuleTable::default(),
             shell: RuleTable::default(),
             edit: RuleTable::default(),
-            trusted: Vec::new(),
+            trusted: vec![Vec::new()],
             digest: Digest::of_json(&Value::Null),
             required: RequiredApprovals::default(),
             min_answer_ms: 0,
@@ -101,6 +111,30 @@ impl Policy {
     #[must_use]
     pub fn requiring(mut self, required: RequiredApprovals) -> Self {
         self.required = required;
+        self
+    }
+
+    /// Both policies at once: everything is judged by each of them, and the stricter verdict counts. So
+    /// the result permits nothing that either does not.
+    ///
+    /// ```
+    /// # use telechir_policy::{Policy, ShippedPolicy};
+    /// let policy = Policy::default_policy().tightened(&ShippedPolicy::Look.policy()?);
+    /// # Ok::<(), telechir_policy::PolicyError>(())
+    /// ```
+    #[must_use]
+    pub fn tightened(mut self, by: &Self) -> Self {
+        const SUFFIX: &str = "(of the session)";
+        self.computer = self.computer.tightened(by.computer.renamed(SUFFIX));
+        self.keys = self.keys.tightened(by.keys.renamed(SUFFIX));
+        self.url = self.url.tightened(by.url.renamed(SUFFIX));
+        self.network = self.network.tightened(by.network.renamed(SUFFIX));
+        self.shell = self.shell.tightened(by.shell.renamed(SUFFIX));
+        self.edit = self.edit.tightened(by.edit.renamed(SUFFIX));
+        self.trusted.extend(by.trusted.iter().cloned());
+        self.required = self.required.and_also(by.required);
+        self.min_answer_ms = self.min_answer_ms.max(by.min_answer_ms);
+        self.digest = Digest::of_json(&json!([self.digest.to_string(), by.digest.to_string()]));
         self
     }
 

@@ -174,8 +174,8 @@ impl Remote {
 pub struct Gate {
     client: NetworkClient,
     table: RuleTable<UrlMatch>,
-    /// Patterns of the hosts whose content is trusted.
-    trusted: Vec<String>,
+    /// Patterns of the hosts whose content is trusted; a host must fit one of each list.
+    trusted: Vec<Vec<String>>,
     trust: Option<ContentTrust>,
     tally: RateCounter,
 }
@@ -202,22 +202,14 @@ impl Policy {
     pub fn gate(&self, client: NetworkClient) -> Gate {
         let table = match client {
             // Their limits count the model's navigations, not the requests of a page.
-            NetworkClient::Browser => RuleTable {
-                rules: self.url.rules.iter().cloned().map(without_limit).collect(),
-                default: self.url.default.clone(),
-                examples: self.url.examples,
-            },
+            NetworkClient::Browser => self.url.map(&|rule| Some(without_limit(rule.clone()))),
             NetworkClient::Desktop | NetworkClient::Shell => {
-                let is_for = |rule: &&Rule<NetworkMatch>| match &rule.matcher.from {
+                let is_for = |rule: &Rule<NetworkMatch>| match &rule.matcher.from {
                     Some(clients) => clients.contains(&client),
                     None => true,
                 };
-                let rules = self.network.rules.iter().filter(is_for).cloned();
-                RuleTable {
-                    rules: rules.map(|rule| rule.map(|matcher| matcher.to)).collect(),
-                    default: self.network.default.clone(),
-                    examples: self.network.examples,
-                }
+                self.network
+                    .map(&|rule| is_for(rule).then(|| rule.clone().map(|matcher| matcher.to)))
             }
         };
         Gate {
@@ -235,9 +227,12 @@ impl Policy {
     }
 }
 
-fn is_trusted(patterns: &[String], host: &str) -> bool {
-    let mut patterns = patterns.iter();
-    patterns.any(|pattern| url_rule::host_fits(pattern, host))
+fn is_trusted(lists: &[Vec<String>], host: &str) -> bool {
+    let fits = |patterns: &Vec<String>| {
+        let mut patterns = patterns.iter();
+        patterns.any(|pattern| url_rule::host_fits(pattern, host))
+    };
+    lists.iter().all(fits)
 }
 
 fn without_limit(mut rule: Rule<UrlMatch>) -> Rule<UrlMatch> {
@@ -259,13 +254,15 @@ impl Gate {
         self.client
     }
 
-    pub(crate) fn rules(&self) -> &[Rule<UrlMatch>] {
-        &self.table.rules
+    /// Its rules, in tables of which each must permit a connection.
+    pub(crate) fn tables(&self) -> impl Iterator<Item = &RuleTable<UrlMatch>> {
+        self.table.all()
     }
 
     /// Whether any connection may be allowed. Otherwise the client needs no network at all.
     pub fn is_open(&self) -> bool {
-        self.client == NetworkClient::Browser || self.table.rules.iter().any(lets_through)
+        let is_open = |table: &RuleTable<UrlMatch>| table.rules.iter().any(lets_through);
+        self.client == NetworkClient::Browser || self.tables().all(is_open)
     }
 
     /// Why this target is denied whatever its addresses are; none if they must be resolved.
@@ -275,6 +272,10 @@ impl Gate {
 
     /// Why this URL is denied whatever the addresses of its host are.
     pub(crate) fn refusal_of(&self, url: &Url) -> Option<RuleReason> {
+        self.tables().find_map(|table| self.refusal_by(table, url))
+    }
+
+    fn refusal_by(&self, table: &RuleTable<UrlMatch>, url: &Url) -> Option<RuleReason> {
         let is_untrusted = self.is_untrusted();
         let counts = |rule: &&Rule<UrlMatch>| is_untrusted || !rule.after_untrusted;
         let refuses = |rule: &&Rule<UrlMatch>| {
@@ -285,7 +286,7 @@ impl Gate {
                 && matcher.fits_name(url)
                 && !may_be_excepted()
         };
-        if let Some(rule) = self.table.rules.iter().filter(counts).find(refuses) {
+        if let Some(rule) = table.rules.iter().filter(counts).find(refuses) {
             return Some(rule.to_reason());
         }
         let opens = |rule: &Rule<UrlMatch>| {
@@ -294,22 +295,22 @@ impl Gate {
                 && rule.matcher.fits_name(url)
                 && !rule.except.iter().any(is_excepted)
         };
-        if self.table.rules.iter().any(opens) {
+        if table.rules.iter().any(opens) {
             return None;
         }
         match self.client {
             NetworkClient::Browser => {
                 // Even a request for the address of a name tells the name.
-                let default = self.table.default.as_ref()?;
+                let default = table.default.as_ref()?;
                 let requests = |rule: &&Rule<UrlMatch>| rule.verdict == Verdict::Ask;
-                let mut requests = self.table.rules.iter().filter(requests);
+                let mut requests = table.rules.iter().filter(requests);
                 let is_closed = default.verdict == Verdict::Deny
                     && !requests.any(|rule| rule.matcher.fits_name(url));
                 is_closed.then(|| default.to_reason())
             }
             NetworkClient::Desktop | NetworkClient::Shell => {
                 let host = url_rule::host_name(url).unwrap_or_default();
-                Some(self.table.otherwise(self.closed(&host)))
+                Some(table.otherwise(self.closed(&host)))
             }
         }
     }
@@ -330,7 +331,9 @@ impl Gate {
             now,
             is_untrusted: self.is_untrusted(),
         };
-        let reason = self.table.judge(&to, &mut self.tally, context, || closed);
+        let reason = self
+            .table
+            .judge(&to, &mut self.tally, context, || closed.clone());
         // A connection that a person approved by navigating there reads content, too.
         if reason.verdict < Verdict::Deny {
             self.note_content(&remote.host());

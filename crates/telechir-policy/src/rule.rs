@@ -223,6 +223,8 @@ pub(crate) struct RuleTable<M> {
     pub(crate) default: Option<TableDefault>,
     /// How many examples its rules have.
     pub(crate) examples: usize,
+    /// Another table by which everything is judged, too: the stricter verdict counts.
+    pub(crate) tightened_by: Option<Box<Self>>,
 }
 
 impl<M> Default for RuleTable<M> {
@@ -231,7 +233,56 @@ impl<M> Default for RuleTable<M> {
             rules: Vec::new(),
             default: None,
             examples: 0,
+            tightened_by: None,
         }
+    }
+}
+
+impl<M> RuleTable<M> {
+    /// This table and those by which it is tightened.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Self> {
+        std::iter::successors(Some(self), |table| table.tightened_by.as_deref())
+    }
+
+    /// The same with another table by which everything is judged, too.
+    pub(crate) fn tightened(mut self, by: Self) -> Self {
+        let by = match self.tightened_by.take() {
+            Some(own) => own.tightened(by),
+            None => by,
+        };
+        self.tightened_by = Some(Box::new(by));
+        self
+    }
+
+    /// What `change` makes of each rule, in this table and those by which it is tightened.
+    pub(crate) fn map<N>(&self, change: &dyn Fn(&Rule<M>) -> Option<Rule<N>>) -> RuleTable<N> {
+        RuleTable {
+            rules: self.rules.iter().filter_map(change).collect(),
+            default: self.default.clone(),
+            examples: self.examples,
+            tightened_by: self
+                .tightened_by
+                .as_ref()
+                .map(|table| Box::new(table.map(change))),
+        }
+    }
+
+    /// The same with this after the names of its rules, which their counts go by.
+    pub(crate) fn renamed(&self, suffix: &str) -> Self
+    where
+        M: Clone,
+    {
+        let name = |name: &str| format!("{name} {suffix}");
+        let mut renamed = self.map(&|rule| {
+            Some(Rule {
+                name: name(&rule.name),
+                ..rule.clone()
+            })
+        });
+        if let Some(default) = &mut renamed.default {
+            default.name = name(&default.name);
+        }
+        renamed
     }
 }
 
@@ -253,13 +304,30 @@ impl<M: Matcher> RuleTable<M> {
         subject: &M::Subject<'_>,
         tally: &mut RateCounter,
         context: RuleContext,
-        built_in: impl FnOnce() -> RuleReason,
+        built_in: impl Fn() -> RuleReason,
     ) -> RuleReason {
-        self.judge_by_rules(subject, tally, context, || self.otherwise(built_in()))
+        let judged = self.all().map(|table| {
+            table.judge_alone(subject, tally, context, || table.otherwise(built_in()))
+        });
+        judged.reduce(RuleReason::stricter).unwrap_or_else(built_in)
     }
 
     /// Like [`Self::judge`], with this default instead of the table's own.
     pub(crate) fn judge_by_rules(
+        &self,
+        subject: &M::Subject<'_>,
+        tally: &mut RateCounter,
+        context: RuleContext,
+        default: impl Fn() -> RuleReason,
+    ) -> RuleReason {
+        let judged = self
+            .all()
+            .map(|table| table.judge_alone(subject, tally, context, &default));
+        judged.reduce(RuleReason::stricter).unwrap_or_else(default)
+    }
+
+    /// Judges by this table alone.
+    fn judge_alone(
         &self,
         subject: &M::Subject<'_>,
         tally: &mut RateCounter,

@@ -1,19 +1,20 @@
 //! Which tunnels may carry what names no server.
 
-use crate::url_rule::{Destination, TunnelContent};
+use crate::rule::Rule;
+use crate::url_rule::{Destination, TunnelContent, UrlMatch};
 use crate::{Gate, Remote, ResolvedAddress, Verdict};
 
 impl Gate {
     /// Whether a rule that does not deny this target lets a tunnel carry what names no server.
     pub fn allows_any_tunnel(&self, remote: &Remote, found: &[ResolvedAddress]) -> bool {
         let to = Destination::found(remote.url(), found);
-        let mut rules = self.rules().iter();
-        rules.any(|rule| {
+        let allows = |rule: &Rule<UrlMatch>| {
             rule.matcher.tunnel == TunnelContent::Any
                 && rule
                     .verdict_on(&to)
                     .is_some_and(|verdict| verdict < Verdict::Deny)
-        })
+        };
+        self.tables().all(|table| table.rules.iter().any(allows))
     }
 }
 

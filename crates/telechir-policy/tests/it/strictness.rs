@@ -1,7 +1,11 @@
 //! Additional rules never make a verdict milder, except where a rule says so itself.
 
+use std::time::Duration;
+
 use proptest::prelude::*;
-use telechir_policy::{Judge, Judgement, Policy, Verdict};
+use telechir_policy::{
+    Judge, Judgement, NetworkClient, Policy, Remote, ResolvedAddress, ShippedPolicy, Verdict,
+};
 
 use crate::shell::{SANDBOX, proposal, verdict};
 
@@ -63,6 +67,18 @@ fn exception() -> impl Strategy<Value = &'static str> {
 
 fn table_default() -> impl Strategy<Value = Verdict> {
     prop::sample::select(vec![Verdict::Ask, Verdict::Deny])
+}
+
+/// Rules, with or without a default of their table.
+fn policy() -> impl Strategy<Value = Vec<String>> {
+    let rules = prop::collection::vec(rule(), 0..4);
+    (rules, prop::option::of(table_default())).prop_map(|(rules, default)| {
+        let mut texts: Vec<String> = rules.into_iter().map(|(text, _)| text).collect();
+        texts.extend(
+            default.map(|default| format!("[[shell]]\ndefault = '{default}'\nreason = 'x'\n")),
+        );
+        texts
+    })
 }
 
 /// The verdict without the table's default, and whether a rule decided it rather than the built-in
@@ -132,6 +148,16 @@ proptest! {
         prop_assert!(judge(&texts, &line) >= before);
     }
 
+    /// Neither policy loosens the other, however both are written.
+    #[test]
+    fn two_policies_together_are_as_strict_as_the_stricter(one in policy(), other in policy(), at in 0..COMMANDS.len(), a in 0..COMMANDS.len()) {
+        let line = format!("{}; {}", COMMANDS[at], COMMANDS[a]);
+        let read = |rules: &[String]| Policy::from_toml(&rules.concat(), "p.toml").unwrap();
+        let both = read(&one).tightened(&read(&other));
+        let both = verdict(&Judge::new(both).shell(proposal(&[&line]), &SANDBOX));
+        prop_assert_eq!(both, judge(&one, &line).max(judge(&other, &line)));
+    }
+
     #[test]
     fn a_stricter_rule_never_weakens(rules in prop::collection::vec(rule(), 0..5), more in rule(), at in 0..COMMANDS.len()) {
         prop_assume!(more.1 >= Verdict::Ask);
@@ -161,4 +187,72 @@ proptest! {
     fn no_text_makes_it_panic(line in "[ -~\n\t\\\\$'\"(){}\\[\\]<>|&;#!*?]{0,80}") {
         judge(&[], &line);
     }
+}
+
+#[test]
+fn a_connection_needs_both_policies() {
+    let rule = |host: &str| {
+        format!("[[network]]\nhost = ['{host}']\nverdict = 'allow'\nreason = 'Needed.'\n")
+    };
+    let read = |text: &str| Policy::from_toml(text, "p.toml").unwrap();
+    let wide = read(&rule("*"));
+    let narrow = read(&rule("a.example"));
+    let allows = |policy: &Policy, target: &str| {
+        let remote = Remote::for_tunnel(target).unwrap();
+        let found = [ResolvedAddress {
+            address: "93.184.216.34".parse().unwrap(),
+            is_this_machine: false,
+        }];
+        let mut gate = policy.gate(NetworkClient::Shell);
+        let verdict = gate.judge(&remote, &found, Duration::ZERO).verdict;
+        let is_allowed = verdict < Verdict::Ask;
+        assert_eq!(
+            gate.refusal_by_name(&remote).is_none(),
+            is_allowed,
+            "{target}"
+        );
+        is_allowed
+    };
+    for both in [
+        wide.clone().tightened(&narrow),
+        narrow.clone().tightened(&wide),
+    ] {
+        assert!(allows(&both, "a.example:443"));
+        assert!(!allows(&both, "b.example:443"));
+        assert!(both.gate(NetworkClient::Shell).is_open());
+        assert!(
+            !both
+                .tightened(&Policy::default_policy())
+                .gate(NetworkClient::Shell)
+                .is_open()
+        );
+    }
+    let closed = wide.tightened(&ShippedPolicy::Look.policy().unwrap());
+    assert!(!closed.gate(NetworkClient::Shell).is_open());
+}
+
+#[test]
+fn what_both_policies_have_beside_rules_is_joined() {
+    let read = |text: &str| Policy::from_toml(text, "p.toml").unwrap();
+    let trusting =
+        read("[trusted]\nhost = ['a.example', 'b.example']\n[approval]\nmin_answer_ms = 9\n");
+    let other = read("[trusted]\nhost = ['b.example']\n[approval]\nmin_answer_ms = 5\n");
+    let both = trusting.clone().tightened(&other);
+    assert_eq!(both.min_answer_ms(), 9);
+    assert_ne!(both.digest(), trusting.digest());
+    assert_ne!(both.digest(), other.tightened(&trusting).digest());
+    let judge = Judge::new(both);
+    assert!(judge.trusts_page("https://b.example/"));
+    assert!(!judge.trusts_page("https://a.example/"));
+    // A limit counts in each of them by itself, whatever its rule is called.
+    let limited = read(
+        "[[shell]]\nname = 'few'\nwords = ['ls']\nverdict = 'sandbox'\nreason = 'x'\n\
+         limit = { count = 2, then = 'deny' }\n",
+    );
+    let mut judge = Judge::new(limited.clone().tightened(&limited));
+    let mut next = || verdict(&judge.shell(proposal(&["ls"]), &SANDBOX));
+    assert_eq!(
+        [next(), next(), next()],
+        [Verdict::Allow, Verdict::Allow, Verdict::Deny]
+    );
 }
