@@ -19,9 +19,9 @@ use crate::message::{HostReply, HostRequest};
 use crate::probe::{CHANGE_TIMEOUT, exited, terminate};
 use crate::tokens::BearerToken;
 use crate::{
-    ControlId, DeviceKind, DeviceOffer, EventStream, HostError, OutputTail, PersonInput, Probe,
-    RecordedToolCall, RunningCall, ScreenUpdate, ScreenshotsFor, SessionDescription, SessionImage,
-    SessionPaths, TurnKey, TurnRequest, find,
+    ControlId, DeviceKind, DeviceOffer, EventStream, EventsFrom, HostError, OutputTail,
+    PersonInput, Probe, RecordedToolCall, RunningCall, ScreenUpdate, ScreenshotsFor,
+    SessionDescription, SessionImage, SessionPaths, TurnKey, TurnRequest, find,
 };
 
 /// Timeout for a request that the session host answers at once.
@@ -190,6 +190,28 @@ impl HostClient {
         let request = HostRequest::Subscribe { from, window };
         let exchange = self.request(request).await?;
         Ok(EventStream::new(exchange, from.unwrap_or(1)))
+    }
+
+    /// Follows the events of the session's recording from there on. Waits until the devices have started:
+    /// then [`EventStream::next_row`] is the row of the first event that counts.
+    ///
+    /// # Errors
+    /// When the session host does not reply, or the session ends before.
+    pub async fn follow_events(&self, from: EventsFrom) -> Result<EventStream, HostError> {
+        let window = EventStream::WINDOW;
+        let mut exchange = self
+            .request(HostRequest::FollowEvents { from, window })
+            .await?;
+        let context = "no event was read";
+        let reply = exchange.next(context).await?;
+        if let HostReply::EventsEnded { .. } = reply {
+            let message = "the session ended before its devices had started";
+            return Err(HostError::of(HostErrorKind::Lost, message));
+        }
+        let HostReply::EventsFrom { row } = reply else {
+            return Err(exchange.unexpected());
+        };
+        Ok(EventStream::new(exchange, row))
     }
 
     /// Captures a screen as people see it now, also while a call runs; without a device the first

@@ -30,8 +30,8 @@ pub use event_stream::EventStream;
 pub use launch::{HostProgram, launch};
 pub(crate) use message::HostReply;
 pub use message::{
-    ControlId, DeviceOffer, PROTOCOL, PersonInControl, ScreenArea, ScreenUpdate, ScreenshotsFor,
-    SessionDescription, SessionImage, SessionState, TurnKey, TurnRequest,
+    ControlId, DeviceOffer, EventsFrom, PROTOCOL, PersonInControl, ScreenArea, ScreenUpdate,
+    ScreenshotsFor, SessionDescription, SessionImage, SessionState, TurnKey, TurnRequest,
 };
 pub use paths::{SessionName, SessionPaths};
 pub use probe::{Probe, find, probe};
@@ -40,4 +40,4 @@ pub use server::{
     CallQuestions, HostApprover, HostEnd, HostSettings, HostedSession, HostedTools, PersonTurns,
     PolicySource, SessionStarter, ViewedSession, serve,
 };
-pub use telechir_runtime::{DeviceKind, OutputTail, PersonInput, RecordedToolCall};
+pub use telechir_runtime::{DeviceKind, OutputTail, PersonInput, RecordedEvent, RecordedToolCall};

@@ -131,6 +131,8 @@ pub(crate) enum HostRequest {
         #[serde(default)]
         window: Option<u32>,
     },
+    /// Send the row of the first event that counts, and then the events like [`Self::Subscribe`].
+    FollowEvents { from: EventsFrom, window: u32 },
     /// So many more events were read of the request with this number.
     EventsRead { id: u64, count: u32 },
     /// Send no more events for the request with this number.
@@ -216,6 +218,8 @@ pub(crate) enum HostReply {
     Cancelled,
     /// Other calls took longer than this one could wait; it did not start.
     Busy,
+    /// The events from this row on follow.
+    EventsFrom { row: u64 },
     /// An event with its row in the recording.
     Event { row: u64, at_ms: i64, event: Value },
     /// No more events follow; `next` is the row to read on from.
@@ -288,6 +292,18 @@ pub struct TurnRequest {
     /// What the model read at its provider, as far as the contents do not show it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hosted_source: Option<String>,
+}
+
+/// The first event that a client wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EventsFrom {
+    /// The first in this row of the recording or a later one.
+    Row(u64),
+    /// The first of this session, whose recording may have those of earlier ones.
+    Session,
+    /// The first that happens after the request; earlier ones are not sent.
+    Now,
 }
 
 /// The key of a turn: chosen by the client, unique in the session.
@@ -463,6 +479,10 @@ pub struct SessionDescription {
     pub devices: Vec<String>,
     /// Time since the host started, in seconds.
     pub age_seconds: u64,
+    /// When the host started, in milliseconds since 1970. With the name it tells this session from
+    /// earlier ones.
+    #[serde(default)]
+    pub started_ms: u64,
     /// Time since the last call ended, in seconds; zero during a call.
     pub idle_seconds: u64,
     /// The time without a call after which the session is closed, in seconds.

@@ -65,6 +65,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
         frame(&[
             r#"{"id":1,"request":"describe"}"#,
             r#"{"id":2,"request":{"subscribe":{"from":7}}}"#,
+            r#"{"id":4,"request":{"follow_events":{"from":{"row":7},"window":2}}}"#,
             r#"{"id":3,"request":{"execute":{"key":"k","screenshots":{"mcp":{"on_request":true}},"interface":"other","queue_ms":1,"contents":[]}}}"#,
         ]),
         frame(&[

@@ -145,6 +145,7 @@ impl RunningCall {
             }
             HostReply::Described(_)
             | HostReply::Event { .. }
+            | HostReply::EventsFrom { .. }
             | HostReply::EventsEnded { .. }
             | HostReply::Image(_)
             | HostReply::ScreenChanged(_)

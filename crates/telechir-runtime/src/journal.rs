@@ -176,8 +176,8 @@ impl Journal {
 
     /// Reads the rows of a run while they are written.
     pub(crate) fn reader(&self, run: RunId) -> Result<RecordingReader, JournalError> {
-        let written = self.inner.writer.written();
-        RecordingReader::open(self.folder(), run, written)
+        let writer = &self.inner.writer;
+        RecordingReader::open(self.folder(), run, writer.written(), writer.first_row())
     }
 
     /// Starts a turn, or continues the one that a crash left open or that has one of `calls`.

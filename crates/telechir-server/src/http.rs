@@ -6,6 +6,7 @@
 //! them again.
 
 mod action_service;
+mod all_events;
 mod approvals;
 mod body;
 mod calls;
@@ -42,6 +43,7 @@ mod state;
 mod tickets;
 mod tls;
 mod tools;
+mod turn_events;
 mod turns;
 mod view;
 mod write_limit;
@@ -56,7 +58,7 @@ use axum::extract::{FromRequestParts as _, RawPathParams, Request};
 use axum::http::header;
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse as _, Response};
-use axum::routing::{get, on, post};
+use axum::routing::{get, on};
 
 use futures_util::StreamExt as _;
 
@@ -64,7 +66,7 @@ use client_address::ConnectionInfo;
 use connections::{ConnectionTable, ConnectionUse, MAX_CONNECTIONS};
 use problem::{Problem, ProblemKind};
 use request::ApiRequest;
-use route::{Method, Route};
+use route::{Handler, Method, Route};
 use state::{Caller, HttpState};
 
 pub use context_store::{ContextError, ContextKey, ContextStore, ContextSummary};
@@ -94,70 +96,16 @@ pub async fn serve(
 fn router(state: &Arc<HttpState>) -> Router {
     let mut router = Router::new();
     for route in routes::all() {
-        let state = Arc::clone(state);
-        let handler = move |request: Request| dispatch(Arc::clone(&state), route, request);
-        router = router.route(route.path, on(route.method.filter(), handler));
+        for path in std::iter::once(&route.path).chain(route.aliases) {
+            let state = Arc::clone(state);
+            let handler = move |request: Request| dispatch(Arc::clone(&state), route, request);
+            router = router.route(path, on(route.method.filter(), handler));
+        }
     }
     for file in view::FILES {
         router = router.route(file.0, get(async move || view::serve(file)));
     }
-    let exchange = Arc::clone(state);
-    let exchange = async move |request: Request| {
-        let (parts, body) = request.into_parts();
-        let exchanged = tickets::exchange(&exchange, &parts.headers, body).await;
-        exchanged.unwrap_or_else(Problem::into_response)
-    };
-    let screen = Arc::clone(state);
-    let screen = async move |request: Request| {
-        let opened = view::stream::open(screen, request).await;
-        opened.unwrap_or_else(Problem::into_response)
-    };
-    for path in ["/v1/sessions/{id}/cdp", "/cdp/{secret}"] {
-        let state = Arc::clone(state);
-        let open = async move |request: Request| {
-            let opened = cdp::open(state, request).await;
-            opened.unwrap_or_else(Problem::into_response)
-        };
-        router = router.route(path, get(open));
-    }
-    for path in [
-        "/v1/sessions/{id}/computer/action",
-        "/computer/{secret}/action",
-    ] {
-        let state = Arc::clone(state);
-        let act = async move |request: Request| {
-            let acted = action_service::act(state, request).await;
-            acted.unwrap_or_else(Problem::into_response)
-        };
-        router = router.route(path, post(act));
-    }
-    for path in [
-        "/v1/sessions/{id}/computer/screenshot",
-        "/computer/{secret}/screenshot",
-    ] {
-        let state = Arc::clone(state);
-        let capture = async move |request: Request| {
-            let captured = action_service::screenshot(state, request).await;
-            captured.unwrap_or_else(Problem::into_response)
-        };
-        router = router.route(path, get(capture));
-    }
-    for path in [
-        "/v1/sessions/{id}/cdp/json/version",
-        "/v1/sessions/{id}/cdp/json/version/",
-        "/cdp/{secret}/json/version",
-        "/cdp/{secret}/json/version/",
-    ] {
-        let state = Arc::clone(state);
-        let version = async move |request: Request| {
-            let described = cdp::version(state, request).await;
-            described.unwrap_or_else(Problem::into_response)
-        };
-        router = router.route(path, get(version));
-    }
     router
-        .route("/view/session", post(exchange))
-        .route("/view/sessions/{id}/screen", get(screen))
         .fallback(async || Problem::new(ProblemKind::NotFound, "no route has this path"))
         .method_not_allowed_fallback(async || {
             let detail = "the OpenAPI document lists the methods: /v1/openapi.json";
@@ -171,14 +119,17 @@ async fn dispatch(state: Arc<HttpState>, route: &'static Route, request: Request
     let connection = request.extensions().get::<ConnectionInfo>();
     let client = connection.and_then(|info| info.peer.client(request.headers()));
     let connection = connection.map(|info| info.usage.clone());
-    let caller = state.authenticate(request.headers());
-    let owner = caller.as_ref().ok().map(|caller| caller.principal.clone());
-    let answered = match caller {
-        Ok(caller) => {
-            let connection = connection.unwrap_or_default();
-            answer(Arc::clone(&state), route, caller, connection, request).await
-        }
-        Err(problem) => Err(problem),
+    let (owner, answered) = match route.handler {
+        Handler::OfRequest(handler) => (None, handler(Arc::clone(&state), request).await),
+        Handler::OfCaller(handler) => match state.authenticate(request.headers()) {
+            Ok(caller) => {
+                let owner = caller.principal.clone();
+                let connection = connection.unwrap_or_default();
+                let checked = check(Arc::clone(&state), route, caller, connection, request);
+                (Some(owner), answer(checked.await, handler).await)
+            }
+            Err(problem) => (None, Err(problem)),
+        },
     };
     let response = answered.unwrap_or_else(Problem::into_response);
     let (took, status) = (started.elapsed(), response.status().as_u16());
@@ -216,12 +167,27 @@ fn until_stopping(response: Response, state: &HttpState) -> Response {
 }
 
 async fn answer(
+    request: Result<ApiRequest, Problem>,
+    handler: fn(ApiRequest) -> route::Answer,
+) -> Result<Response, Problem> {
+    let request = request?;
+    let slot = Arc::clone(&request.slot);
+    let response = handler(request).await?;
+    // The request goes on until its client has the answer. Streams have slots of their own.
+    Ok(match is_event_stream(&response) {
+        true => response,
+        false => owning_body::keep_until_read(response, slot),
+    })
+}
+
+/// The request of a caller who may send it.
+async fn check(
     state: Arc<HttpState>,
     route: &'static Route,
     caller: Caller,
     connection: ConnectionUse,
     request: Request,
-) -> Result<Response, Problem> {
+) -> Result<ApiRequest, Problem> {
     let (mut parts, body) = request.into_parts();
     if !route.roles.contains(&caller.role) {
         let roles: Vec<&str> = route.roles.iter().map(|role| role.name()).collect();
@@ -244,7 +210,7 @@ async fn answer(
         Some(expected) => body::read(&parts.headers, body, expected.max_bytes).await?,
         None => Vec::new(),
     };
-    let response = (route.handler)(ApiRequest {
+    Ok(ApiRequest {
         state,
         caller,
         connection,
@@ -252,13 +218,7 @@ async fn answer(
         path,
         query,
         body,
-        slot: Arc::clone(&slot),
-    })
-    .await?;
-    // The request goes on until its client has the answer. Streams have slots of their own.
-    Ok(match is_event_stream(&response) {
-        true => response,
-        false => owning_body::keep_until_read(response, slot),
+        slot,
     })
 }
 

@@ -24,6 +24,9 @@ pub(crate) struct SessionConfig {
     /// The tokens of the HTTP API [default: the user's own].
     #[serde(default)]
     pub(crate) token_file: Option<PathBuf>,
+    /// A policy of its own, which tightens that of the flags.
+    #[serde(default)]
+    pub(crate) session_policy: Option<String>,
 }
 
 /// What a caller gives: flags with their values, by their names without `--`.

@@ -70,7 +70,7 @@ fn prepare(owner: String) -> Result<(HostSettings, DeviceStarter), CliError> {
     })?;
     let secrets = Secrets::take_from(&mut given);
     let config = SessionConfig::read(&given)?;
-    let policy = policy::load(&config.safety)?;
+    let policy = policy::load_for_session(&config.safety, config.session_policy.as_deref())?;
     let settings = HostSettings {
         devices: config.devices.names(),
         policy: policy.digest(),
@@ -117,7 +117,10 @@ impl SessionStarter for DeviceStarter {
 
     async fn start(self, approver: HostApprover) -> Result<HostedDevices, String> {
         let SessionConfig {
-            devices, safety, ..
+            devices,
+            safety,
+            session_policy,
+            ..
         } = self.config;
         let (secrets, owner) = (&self.secrets, &self.owner);
         let live = session::start(&devices, &safety, self.policy, approver, secrets, owner);
@@ -126,6 +129,7 @@ impl SessionStarter for DeviceStarter {
             live,
             first_page: devices.first_page().map(str::to_owned),
             safety: Arc::new(safety),
+            session_policy: session_policy.map(Arc::from),
         })
     }
 }
@@ -136,6 +140,8 @@ struct HostedDevices {
     /// The page to open before the first turn; the policy judges it like any call.
     first_page: Option<String>,
     safety: Arc<SafetyArguments>,
+    /// The session's own policy, which tightens that of the flags.
+    session_policy: Option<Arc<str>>,
 }
 
 impl HostedSession for HostedDevices {
@@ -166,8 +172,10 @@ impl HostedSession for HostedDevices {
 
     fn policy_source(&self) -> PolicySource {
         let (safety, for_proxies) = (Arc::clone(&self.safety), self.live.proxy_policy());
+        let own = self.session_policy.clone();
         Box::new(move || {
-            let policy = policy::load(&safety).map_err(|failure| failure.text().to_owned())?;
+            let policy = policy::load_for_session(&safety, own.as_deref());
+            let policy = policy.map_err(|failure| failure.text().to_owned())?;
             for_proxies(&policy);
             Ok(policy)
         })

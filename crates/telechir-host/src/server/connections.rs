@@ -19,13 +19,15 @@ use super::calls::{CallEnd, CallProgress, CallTable, Follower, Submitted, other_
 use super::control::{ControlSlot, SessionControl};
 use super::devtools::{ClientDevtools, DevtoolsConnection, DevtoolsConnections, PERSON};
 use super::ended_turns::EndedTurn;
-use super::events::Subscription;
+use super::events::{FirstReply, Subscription};
 use super::person::PersonControl;
 use super::status::SessionStatus;
 use super::tasks::{TaskLease, TaskRequests, TaskWork, is_end, report_task};
 use crate::approvals::{FoundApproval, PeerProcess, operator_of};
 use crate::frames::{MAX_CALL_BYTES, MAX_CONTROL_BYTES, MessageReader, MessageWriter};
-use crate::message::{Greeting, Hello, HostReply, HostRequest, PROTOCOL, Reply, Request};
+use crate::message::{
+    EventsFrom, Greeting, Hello, HostReply, HostRequest, PROTOCOL, Reply, Request,
+};
 use crate::tokens::BearerToken;
 use crate::{HostError, SessionState, TurnKey, TurnRequest};
 
@@ -287,7 +289,13 @@ impl Client {
                     )),
                 }
             }
-            HostRequest::Subscribe { from, window } => return self.subscribe(id, from, window),
+            HostRequest::Subscribe { from, window } => {
+                let from = from.map_or(EventsFrom::Now, EventsFrom::Row);
+                return self.subscribe(id, from, window, FirstReply::Event);
+            }
+            HostRequest::FollowEvents { from, window } => {
+                return self.subscribe(id, from, Some(window), FirstReply::Row);
+            }
             HostRequest::EventsRead { id, count } => {
                 if let Some(subscription) = self.subscriptions.get(&id) {
                     subscription.add_room(count);

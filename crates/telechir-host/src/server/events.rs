@@ -11,7 +11,7 @@ use tokio::sync::{Semaphore, SemaphorePermit, watch};
 use super::connections::{failed, send};
 use super::control::ControlSlot;
 use crate::frames::MessageWriter;
-use crate::message::{HostReply, Reply};
+use crate::message::{EventsFrom, HostReply, Reply};
 
 /// Number of events that are read at once.
 const BATCH: usize = 64;
@@ -22,6 +22,15 @@ pub(super) struct Subscription {
     is_over: watch::Sender<bool>,
     /// How many events may be sent.
     room: Arc<Semaphore>,
+}
+
+/// What is sent before the first event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FirstReply {
+    /// Nothing.
+    Event,
+    /// The row from which events count.
+    Row,
 }
 
 /// The same, as the task that sends the events has it.
@@ -68,7 +77,8 @@ pub(super) async fn send_events(
     writer: &MessageWriter,
     id: u64,
     control: &ControlSlot,
-    from: Option<u64>,
+    from: EventsFrom,
+    first: FirstReply,
     mut subscription: SubscriptionState,
 ) {
     let started = tokio::select! {
@@ -78,10 +88,20 @@ pub(super) async fn send_events(
     let next = match started {
         Some(control) => {
             let mut recording = control.recording.clone();
-            let from = from.unwrap_or_else(|| recording.last_row() + 1);
+            let from = match from {
+                EventsFrom::Row(row) => row,
+                EventsFrom::Session => recording.first_row(),
+                EventsFrom::Now => recording.last_row() + 1,
+            };
+            if first == FirstReply::Row {
+                send(writer, id, HostReply::EventsFrom { row: from }).await;
+            }
             follow(writer, id, &mut recording, from, subscription).await
         }
-        None => Ok(from.unwrap_or(1)),
+        None => Ok(match from {
+            EventsFrom::Row(row) => row,
+            EventsFrom::Session | EventsFrom::Now => 1,
+        }),
     };
     let last = match next {
         Ok(next) => HostReply::EventsEnded { next },

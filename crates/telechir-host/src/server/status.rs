@@ -1,7 +1,7 @@
 //! The session's state as reported to clients, and when it counts as idle for too long.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
 use telechir_policy::Digest;
@@ -39,6 +39,7 @@ pub(super) struct SessionStatus {
     settings: HostSettings,
     policy: Mutex<Digest>,
     started: Instant,
+    started_ms: u64,
     state: Mutex<StateSince>,
 }
 
@@ -53,11 +54,14 @@ struct StateSince {
 impl SessionStatus {
     pub(super) fn new(name: String, settings: HostSettings) -> Self {
         let started = Instant::now();
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now = now.unwrap_or_default();
         Self {
             name,
             policy: Mutex::new(settings.policy),
             settings,
             started,
+            started_ms: u64::try_from(now.as_millis()).unwrap_or_default(),
             state: Mutex::new(StateSince {
                 state: SessionState::Starting,
                 since: started,
@@ -135,6 +139,7 @@ impl SessionStatus {
             state: current.state,
             devices: self.settings.devices.clone(),
             age_seconds: self.started.elapsed().as_secs(),
+            started_ms: self.started_ms,
             idle_seconds: idle.as_secs(),
             idle_limit_seconds: self.settings.idle_limit.as_secs(),
             closes_in_seconds: is_idle.then_some(left.as_secs()),

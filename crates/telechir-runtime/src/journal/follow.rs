@@ -24,6 +24,7 @@ pub struct RecordingReader {
     run: RunId,
     connection: Arc<Mutex<Connection>>,
     written: watch::Receiver<u64>,
+    first_row: u64,
 }
 
 /// An event with its row.
@@ -73,6 +74,7 @@ impl RecordingReader {
         folder: PathBuf,
         run: RunId,
         written: watch::Receiver<u64>,
+        first_row: u64,
     ) -> Result<Self, JournalError> {
         let connection = Arc::new(Mutex::new(schema::open_for_reading(&folder)?));
         Ok(Self {
@@ -80,6 +82,7 @@ impl RecordingReader {
             run,
             connection,
             written,
+            first_row,
         })
     }
 
@@ -96,6 +99,12 @@ impl RecordingReader {
     /// Number of the last row that is written; 0 if there is none.
     pub fn last_row(&self) -> u64 {
         *self.written.borrow()
+    }
+
+    /// Number of the first row that this session may have written: those before are of earlier sessions
+    /// with the same recording.
+    pub fn first_row(&self) -> u64 {
+        self.first_row
     }
 
     /// Waits until this row is written. Returns whether it is; otherwise the recording has ended.

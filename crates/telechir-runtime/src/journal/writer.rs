@@ -54,6 +54,8 @@ pub(super) struct JournalWriter {
     thread: Option<JoinHandle<()>>,
     /// Number of the last row.
     written: watch::Receiver<u64>,
+    /// Number of the first row that it may write.
+    first_row: u64,
 }
 
 /// State shared by the writer thread and callers that write themselves.
@@ -77,6 +79,7 @@ struct PendingJobs {
 impl JournalWriter {
     pub(super) fn start(connection: Connection, reserve: Reserve) -> Result<Self, JournalError> {
         let head = ChainHead::read(&connection).map_err(store("read"))?;
+        let first_row = head.rows() + 1;
         let (rows, written) = watch::channel(head.rows());
         let committer = Committer {
             connection,
@@ -107,12 +110,18 @@ impl JournalWriter {
             room: Arc::new(Semaphore::new(MAX_QUEUED_JOBS)),
             thread: Some(thread),
             written,
+            first_row,
         })
     }
 
     /// The number of the last row, as rows are written; closed with the journal.
     pub(super) fn written(&self) -> watch::Receiver<u64> {
         self.written.clone()
+    }
+
+    /// The number of the first row that it may write: those before are of earlier sessions.
+    pub(super) fn first_row(&self) -> u64 {
+        self.first_row
     }
 
     /// Executes an operation and waits for its result, and for durability where required.

@@ -30,7 +30,7 @@ use super::state::HttpState;
 use super::turns::{Followed, execute};
 
 /// Maximum bytes of an action.
-const MAX_BODY_BYTES: usize = 1 << 20;
+pub(super) const MAX_BODY_BYTES: usize = 1 << 20;
 /// Pixels of one unit of a scroll, and the units without a number.
 const SCROLL_PIXELS: f64 = 100.0;
 const DEFAULT_SCROLL: u32 = 3;
@@ -54,16 +54,24 @@ pub(super) struct ActionAddressDocument {
 }
 
 /// One action. Members that it does not need are absent or zero.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
-struct ServiceAction {
+pub(super) struct ServiceAction {
+    /// `click`, `double_click`, `mouse_move`, `type`, `key`, `scroll`, `navigate`, `wait` or `screenshot`.
     r#type: String,
+    /// Pixels of the last screenshot from its left edge.
     x: Option<u32>,
+    /// Pixels from its upper edge.
     y: Option<u32>,
+    /// What is typed.
     text: String,
+    /// Keys, such as `ctrl+a`.
     key: String,
+    /// `up`, `down`, `left` or `right`.
     direction: String,
+    /// Units of 100 pixels; three without it.
     amount: u32,
+    /// What is opened.
     url: String,
     /// Milliseconds.
     duration: u64,

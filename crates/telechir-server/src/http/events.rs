@@ -6,16 +6,17 @@ use std::time::Duration;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::stream::{Stream, unfold};
-use telechir_host::{EventStream, HostClient};
+use serde_json::Value;
+use telechir_host::{EventStream, HostClient, RecordedEvent};
 
 use super::problem::{Problem, ProblemKind};
 use super::request::{ApiRequest, Reach, failure};
 use super::state::{Caller, HttpState, Slot};
 
 /// A comment is sent after this time without an event, so that proxies do not close the connection.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
+pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// How long a client waits before it connects again.
-const RETRY: Duration = Duration::from_secs(1);
+pub(super) const RETRY: Duration = Duration::from_secs(1);
 
 /// What a stream owns while it is read.
 struct Events {
@@ -64,23 +65,27 @@ fn stream(events: Events) -> impl Stream<Item = Result<Event, Infallible>> {
         let recorded = recorded.ok().flatten()?;
         let tokens = &events.state.settings.tokens;
         tokens.find(&events.caller.token).ok().flatten()?;
-        let name = recorded.event["event"]
-            .as_str()
-            .unwrap_or("event")
-            .to_owned();
-        let mut data = recorded.event;
-        if let Some(members) = data.as_object_mut() {
-            members.insert("at_ms".to_owned(), recorded.at_ms.into());
-        }
+        let row = recorded.row;
+        let (kind, data) = recorded_event(recorded);
         let mut event = Event::default()
-            .id(recorded.row.to_string())
-            .event(name)
+            .id(row.to_string())
+            .event(kind)
             .data(data.to_string());
         if let Some(retry) = events.retry.take() {
             event = event.retry(retry);
         }
         Some((Ok(event), events))
     })
+}
+
+/// The kind of an event and what is sent of it.
+pub(super) fn recorded_event(recorded: RecordedEvent) -> (String, Value) {
+    let mut data = recorded.event;
+    let kind = data["event"].as_str().unwrap_or("event").to_owned();
+    if let Some(members) = data.as_object_mut() {
+        members.insert("at_ms".to_owned(), recorded.at_ms.into());
+    }
+    (kind, data)
 }
 
 /// The first row that the client has not read; none for new events alone.

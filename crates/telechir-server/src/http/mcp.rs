@@ -181,6 +181,8 @@ impl McpSession {
             display: None,
             profile: None,
             idle_seconds: None,
+            policy: None,
+            record: None,
             http: self.http.clone(),
         };
         let client = find_or_start(&self.state, &self.paths, options, None).await;

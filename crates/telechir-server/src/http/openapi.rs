@@ -11,7 +11,7 @@ use telechir_providers::Dialect;
 
 use super::problem::{Problem, ProblemKind};
 use super::request::{ApiRequest, reply};
-use super::route::{Parameter, Route};
+use super::route::{Credentials, Parameter, Route};
 use super::routes;
 
 /// Problems that every route has.
@@ -83,11 +83,18 @@ fn operation(route: &Route, generator: &mut SchemaGenerator) -> Value {
     let mut operation = json!({
         "operationId": route.operation,
         "summary": route.summary,
-        "description": format!("Roles: {}.", roles.join(", ")),
+        "description": match route.credentials {
+            Credentials::Token => format!("Roles: {}.", roles.join(", ")),
+            Credentials::Secret => "For programs with an address that has a secret.".to_owned(),
+            Credentials::Page => "For the live page of this server.".to_owned(),
+        },
         "x-roles": roles,
         "x-session-tokens": route.is_for_session_tokens(),
         "parameters": parameters(route),
     });
+    if route.credentials != Credentials::Token {
+        operation["security"] = json!([]);
+    }
     if let Some(body) = &route.body {
         let schema = (body.schema)(generator);
         operation["requestBody"] = json!({
@@ -101,7 +108,13 @@ fn operation(route: &Route, generator: &mut SchemaGenerator) -> Value {
         if let Some(schema) = expected.schema {
             response["content"] = json!({expected.content_type: {"schema": schema(generator)}});
         }
-        responses.insert(expected.status.to_string(), response);
+        match responses.get_mut(&expected.status.to_string()) {
+            // The same status in another media type.
+            Some(other) => join(other, &response),
+            None => {
+                responses.insert(expected.status.to_string(), response);
+            }
+        }
     }
     for (status, kinds) in problems(route) {
         responses.insert(
@@ -116,6 +129,17 @@ fn operation(route: &Route, generator: &mut SchemaGenerator) -> Value {
     }
     operation["responses"] = responses.into();
     operation
+}
+
+/// Adds the media types of another description of the same status.
+fn join(response: &mut Value, other: &Value) {
+    let described = |one: &Value| one["description"].as_str().unwrap_or_default().to_owned();
+    let description = format!("{} {}", described(response), described(other));
+    response["description"] = description.into();
+    let contents = other["content"].as_object().into_iter().flatten();
+    for (media_type, content) in contents {
+        response["content"][media_type] = content.clone();
+    }
 }
 
 /// The statuses of a route's problems, each with the titles of its kinds.
@@ -174,6 +198,7 @@ fn path_parameter(name: &str) -> Value {
         "dialect" => "The dialect of the body.",
         "turn" => "The key of the turn.",
         "digest" => "BLAKE3 digest of the image in hexadecimal digits.",
+        "secret" => "The secret of the address.",
         _ => "The id.",
     };
     json!({
@@ -264,7 +289,7 @@ mod tests {
             methods.map(|operation| operation["operationId"].as_str().unwrap())
         });
         let mut documented: Vec<&str> = operations.collect();
-        let mut routes: Vec<&str> = routes::all().iter().map(|route| route.operation).collect();
+        let mut routes: Vec<&str> = routes::all().map(|route| route.operation).collect();
         documented.sort_unstable();
         routes.sort_unstable();
         assert_eq!(documented, routes);

@@ -267,6 +267,23 @@ impl Problem {
         self
     }
 
+    /// The problem as JSON.
+    pub(super) fn document(&self) -> Value {
+        let mut document = json!({
+            "type": format!("urn:telechir:problem:{}", self.kind.slug()),
+            "title": self.kind.title(),
+            "status": self.kind.status().as_u16(),
+            "detail": self.detail,
+        });
+        if let Some(seconds) = self.retry_after_seconds {
+            document["retry_after_ms"] = (seconds * 1000).into();
+        }
+        for (name, value) in &self.members {
+            document[*name] = value.clone();
+        }
+        document
+    }
+
     /// What follows on the connection cannot be trusted.
     pub(super) fn closing(self) -> Self {
         Self {
@@ -278,20 +295,8 @@ impl Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let mut document = json!({
-            "type": format!("urn:telechir:problem:{}", self.kind.slug()),
-            "title": self.kind.title(),
-            "status": self.kind.status().as_u16(),
-            "detail": self.detail,
-        });
-        if let Some(seconds) = self.retry_after_seconds {
-            document["retry_after_ms"] = (seconds * 1000).into();
-        }
-        for (name, value) in self.members {
-            document[name] = value;
-        }
         let content_type = HeaderValue::from_static("application/problem+json");
-        let body = document.to_string();
+        let body = self.document().to_string();
         let mut response = (
             self.kind.status(),
             [(header::CONTENT_TYPE, content_type)],

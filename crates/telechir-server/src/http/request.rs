@@ -8,11 +8,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use telechir_host::tokens::Role;
-use telechir_host::{
-    HostClient, HostError, HostErrorKind, Probe, SessionDescription, SessionName, SessionPaths,
-    find,
-};
+use telechir_host::{HostClient, HostError, HostErrorKind, Probe, SessionName, SessionPaths, find};
 use telechir_providers::Dialect;
 
 use super::body;
@@ -56,6 +52,16 @@ pub(super) enum Patience {
     Connected,
     /// For this time; the turn goes on without the connection.
     Within(Duration),
+}
+
+impl Patience {
+    /// The time that it waits; absent if there is no limit.
+    pub(super) const fn limit(self) -> Option<Duration> {
+        match self {
+            Self::Connected => None,
+            Self::Within(wait) => Some(wait),
+        }
+    }
 }
 
 impl ApiRequest {
@@ -130,7 +136,7 @@ impl ApiRequest {
         let paths = SessionPaths::new(&self.state.settings.sockets, name);
         let paths = paths.map_err(|_| missing())?;
         match find(&paths).await.map_err(failure)? {
-            Probe::Alive(client) if self.reaches(client.description(), reach) => Ok(client),
+            Probe::Alive(client) if self.caller.reaches(client.description(), reach) => Ok(client),
             Probe::Dead | Probe::Nothing => {
                 self.revoke_own_token();
                 Err(missing())
@@ -153,19 +159,6 @@ impl ApiRequest {
             });
         if let Err(error) = revoked {
             tracing::warn!(%error, "a token of a session that ended is not revoked");
-        }
-    }
-
-    /// Whether this session is the caller's to use.
-    pub(super) fn reaches(&self, session: &SessionDescription, reach: Reach) -> bool {
-        if let Some(only) = &self.caller.session {
-            return session.name == *only;
-        }
-        let owner = session.config["http"]["principal"].as_str();
-        match self.caller.role {
-            Role::Agent => owner == Some(self.caller.principal.as_str()),
-            Role::Viewer => reach == Reach::Read,
-            Role::Operator => reach == Reach::Read || owner.is_some(),
         }
     }
 }

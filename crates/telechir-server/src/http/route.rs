@@ -2,7 +2,9 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 
+use axum::extract::Request;
 use axum::response::Response;
 use axum::routing::MethodFilter;
 use schemars::{Schema, SchemaGenerator};
@@ -10,9 +12,28 @@ use telechir_host::tokens::Role;
 
 use super::problem::{Problem, ProblemKind};
 use super::request::ApiRequest;
+use super::state::HttpState;
 
-/// Answers a request whose caller may use the route.
-pub(super) type Handler = fn(ApiRequest) -> Answer;
+/// Who answers a request.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Handler {
+    /// Gets the request of a caller who may use the route.
+    OfCaller(fn(ApiRequest) -> Answer),
+    /// Gets the request as it came, and checks who sent it.
+    OfRequest(fn(Arc<HttpState>, Request) -> Answer),
+}
+
+/// How a request shows who sent it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Credentials {
+    /// A token in the header `Authorization`, or the live page's cookie and key.
+    Token,
+    /// A secret in its address.
+    Secret,
+    /// What the live page has: a ticket, or its cookie and key.
+    Page,
+}
+
 /// What a handler returns.
 pub(super) type Answer = Pin<Box<dyn Future<Output = Result<Response, Problem>> + Send>>;
 /// The JSON Schema of a body.
@@ -51,6 +72,9 @@ pub(super) struct Route {
     pub(super) method: Method,
     /// The path; `{name}` is a parameter.
     pub(super) path: &'static str,
+    /// Other paths where the same is served, which the document does not name.
+    pub(super) aliases: &'static [&'static str],
+    pub(super) credentials: Credentials,
     /// Unique name of the operation, which clients use as that of a function.
     pub(super) operation: &'static str,
     pub(super) summary: &'static str,
@@ -72,6 +96,7 @@ impl Route {
     pub(super) fn is_for_session_tokens(&self) -> bool {
         let is_harmless = [
             (Method::Get, "/v1/sessions"),
+            (Method::Get, "/v1/events"),
             (Method::Get, "/v1/health"),
             (Method::Get, "/v1/openapi.json"),
         ];

@@ -1,26 +1,17 @@
 //! The table of all routes. The router and the OpenAPI document are made from it.
 
+mod own;
+mod table;
+
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use telechir_host::tokens::Role;
 
-use super::action_service::{self, ActionAddressDocument};
-use super::approvals::{self, AnswerDocument, ApprovalDocument, ApprovalList};
-use super::calls::{self, CallDocument, OutputDocument, PageTextDocument};
-use super::cdp::{self, CdpAddressDocument};
-use super::contexts::{self, ContextList};
-use super::documents::{self, DecodedDocument, TranslatedDocument};
-use super::events;
-use super::mcp;
-use super::metrics_endpoint;
-use super::openapi;
 use super::problem::ProblemKind;
-use super::recordings::{self, RecordingList, RecordingSummary, RowList};
-use super::route::{Handler, Method, Parameter, Reply, RequestBody, Route, SchemaOf};
-use super::screenshots;
-use super::sessions::{self, ExtendSession, OpenSession, SessionDocument, SessionList};
-use super::tickets::{self, TicketDocument};
-use super::tools::{self, ToolsDocument};
-use super::turns::{self, CancelTurn, NeutralCalls, NeutralReply, TurnReply, TurnState};
+use super::request::ApiRequest;
+use super::route::{
+    Answer, Credentials, Handler, Method, Parameter, Reply, RequestBody, Route, SchemaOf,
+};
+use super::turns::TurnState;
 
 /// Maximum bytes of a body that no history is in.
 const SMALL: usize = 4 << 20;
@@ -127,6 +118,18 @@ const TO: Parameter = Parameter {
     description: "The dialect of the answer.",
     is_required: true,
 };
+const ACCEPT: Parameter = Parameter {
+    name: "Accept",
+    description: "`text/event-stream`: the events of the turn as they happen, and the answer as the last \
+                  one.",
+    is_required: false,
+};
+const FROM_START: Parameter = Parameter {
+    name: "from",
+    description: "`start`: begin with the first event of each session; without it the stream has new \
+                  events alone.",
+    is_required: false,
+};
 const MODEL: Parameter = Parameter {
     name: "model",
     description: "The model, which selects the version of each tool.",
@@ -162,6 +165,19 @@ const SAME_IMAGE: Reply = Reply {
     content_type: "image/*",
     schema: None,
 };
+const EVENTS: Reply = Reply {
+    status: 200,
+    description: "The events; the id of each is where a stream goes on after it.",
+    content_type: "text/event-stream",
+    schema: Some(text),
+};
+const TURN_EVENTS: Reply = Reply {
+    status: 200,
+    description: "The events of the turn; the last one is `result` with the answer, `pending` with the \
+                  state of a turn that goes on, or `problem`.",
+    content_type: "text/event-stream",
+    schema: Some(text),
+};
 const ACCEPTED: Reply = Reply {
     status: 202,
     description: "The turn goes on; `Location` is where its results will be.",
@@ -182,8 +198,8 @@ const DONE: Reply = Reply {
 };
 
 /// All routes.
-pub(super) fn all() -> &'static [Route] {
-    ROUTES
+pub(super) fn all() -> impl Iterator<Item = &'static Route> {
+    [table::ROUTES, own::ROUTES].into_iter().flatten()
 }
 
 /// A route without parameters and body; the functions below add them.
@@ -193,11 +209,34 @@ const fn route(
     operation: &'static str,
     summary: &'static str,
     roles: &'static [Role],
+    handler: fn(ApiRequest) -> Answer,
+) -> Route {
+    let (credentials, handler) = (Credentials::Token, Handler::OfCaller(handler));
+    plain(
+        method,
+        path,
+        operation,
+        summary,
+        roles,
+        credentials,
+        handler,
+    )
+}
+
+const fn plain(
+    method: Method,
+    path: &'static str,
+    operation: &'static str,
+    summary: &'static str,
+    roles: &'static [Role],
+    credentials: Credentials,
     handler: Handler,
 ) -> Route {
     Route {
         method,
         path,
+        aliases: &[],
+        credentials,
         operation,
         summary,
         roles,
@@ -242,538 +281,3 @@ fn text(_: &mut SchemaGenerator) -> Schema {
 fn binary(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "string", "format": "binary"})
 }
-
-static ROUTES: &[Route] = &[
-    Route {
-        replies: &[Reply {
-            status: 200,
-            description: "The metrics.",
-            content_type: "application/openmetrics-text",
-            schema: Some(text),
-        }],
-        ..route(
-            Method::Get,
-            "/metrics",
-            "metrics",
-            "What the server counts, for Prometheus.",
-            WATCHERS,
-            |request| Box::pin(metrics_endpoint::serve(request)),
-        )
-    },
-    Route {
-        replies: &[json("The server is up.", any_object)],
-        ..route(
-            Method::Get,
-            "/v1/health",
-            "health",
-            "Whether the server answers.",
-            EVERYBODY,
-            |request| Box::pin(openapi::health(request)),
-        )
-    },
-    Route {
-        replies: &[json("The document.", any_object)],
-        ..route(
-            Method::Get,
-            "/v1/openapi.json",
-            "openapi",
-            "This document.",
-            EVERYBODY,
-            |request| Box::pin(openapi::serve(request)),
-        )
-    },
-    Route {
-        headers: &[IDEMPOTENCY_KEY],
-        body: body(SMALL, schema_of::<OpenSession>),
-        replies: &[Reply {
-            status: 201,
-            description: "The session, whose devices have started; `Location` is its address.",
-            content_type: "application/json",
-            schema: Some(schema_of::<SessionDocument>),
-        }],
-        problems: OPEN,
-        ..route(
-            Method::Post,
-            "/v1/sessions",
-            "openSession",
-            "Opens a session and waits until its devices have started.",
-            ACTORS,
-            |request| Box::pin(sessions::open(request)),
-        )
-    },
-    Route {
-        replies: &[json("The sessions.", schema_of::<SessionList>)],
-        ..route(
-            Method::Get,
-            "/v1/sessions",
-            "listSessions",
-            "Lists the sessions that the token may read.",
-            EVERYBODY,
-            |request| Box::pin(sessions::list(request)),
-        )
-    },
-    Route {
-        replies: &[json("The session.", schema_of::<SessionDocument>)],
-        problems: SESSION,
-        ..route(
-            Method::Get,
-            "/v1/sessions/{id}",
-            "describeSession",
-            "Describes a session.",
-            EVERYBODY,
-            |request| Box::pin(sessions::describe(request)),
-        )
-    },
-    Route {
-        replies: &[DONE],
-        problems: &[ProblemKind::NotAnswered, ProblemKind::SessionLost],
-        ..route(
-            Method::Delete,
-            "/v1/sessions/{id}",
-            "closeSession",
-            "Closes a session and waits until all its processes have ended.",
-            ACTORS,
-            |request| Box::pin(sessions::close(request)),
-        )
-    },
-    Route {
-        body: body(SMALL, schema_of::<ExtendSession>),
-        replies: &[DONE],
-        problems: CHANGE,
-        ..route(
-            Method::Post,
-            "/v1/sessions/{id}/extend",
-            "extendSession",
-            "Closes the session after this time without a call at the earliest.",
-            ACTORS,
-            |request| Box::pin(sessions::extend(request)),
-        )
-    },
-    Route {
-        replies: &[json("The contexts.", schema_of::<ContextList>)],
-        ..route(
-            Method::Get,
-            "/v1/contexts",
-            "listContexts",
-            "Lists the browser contexts of the token's owner.",
-            ACTORS,
-            |request| Box::pin(contexts::list(request)),
-        )
-    },
-    Route {
-        replies: &[DONE],
-        problems: &[ProblemKind::ContextInUse],
-        ..route(
-            Method::Delete,
-            "/v1/contexts/{name}",
-            "deleteContext",
-            "Deletes a browser context with all its data.",
-            ACTORS,
-            |request| Box::pin(contexts::delete(request)),
-        )
-    },
-    Route {
-        query: &[LEAVE_FUNCTIONS],
-        headers: &[IDEMPOTENCY_KEY, PREFER],
-        body: body(HISTORY, any_document),
-        replies: &[json("The reply items.", schema_of::<TurnReply>), ACCEPTED],
-        problems: TURN,
-        ..route(
-            Method::Post,
-            "/v1/sessions/{id}/{dialect}",
-            "respond",
-            "Executes the calls of a provider's response, as it was received.",
-            ACTORS,
-            |request| Box::pin(turns::respond(request)),
-        )
-    },
-    Route {
-        query: &[LEAVE_FUNCTIONS],
-        headers: &[IDEMPOTENCY_KEY, PREFER],
-        body: body(HISTORY, schema_of::<NeutralCalls>),
-        replies: &[json("The results.", schema_of::<NeutralReply>), ACCEPTED],
-        problems: TURN,
-        ..route(
-            Method::Post,
-            "/v1/sessions/{id}/calls",
-            "executeCalls",
-            "Executes neutral calls.",
-            ACTORS,
-            |request| Box::pin(turns::call(request)),
-        )
-    },
-    Route {
-        query: &[DIALECT, MODEL],
-        replies: &[json("The tools.", schema_of::<ToolsDocument>)],
-        problems: SESSION,
-        ..route(
-            Method::Get,
-            "/v1/sessions/{id}/tools",
-            "sessionTools",
-            "The tool definitions and headers to send to a model.",
-            ACTORS,
-            |request| Box::pin(tools::declare(request)),
-        )
-    },
-    Route {
-        headers: &[PREFER],
-        replies: &[
-            json(
-                "The results, in the neutral vocabulary.",
-                schema_of::<NeutralReply>,
-            ),
-            ACCEPTED,
-        ],
-        problems: &[ProblemKind::NotAnswered, ProblemKind::SessionLost],
-        ..route(
-            Method::Get,
-            "/v1/sessions/{id}/turns/{turn}",
-            "findTurn",
-            "A turn's results, also after a lost connection.",
-            ACTORS,
-            |request| Box::pin(turns::find(request)),
-        )
-    },
-    Route {
-        body: body(SMALL, schema_of::<CancelTurn>),
-        replies: &[DONE],
-        problems: CHANGE,
-        ..route(
-            Method::Post,
-            "/v1/sessions/{id}/cancel",
-            "cancelTurn",
-            "Cancels a turn and waits until it has stopped.",
-            ACTORS,
-            |request| Box::pin(turns::cancel(request)),
-        )
-    },
-    Route {
-        query: &[FROM_ROW],
-        headers: &[LAST_EVENT_ID],
-        replies: &[Reply {
-            status: 200,
-            description: "The events; the id of each is its row in the recording.",
-            content_type: "text/event-stream",
-            schema: Some(text),
-        }],
-        problems: SESSION,
-        ..route(
-            Method::Get,
-            "/v1/sessions/{id}/events",
-            "followEvents",
-            "The events of a session as they happen.",
-            EVERYBODY,
-            |request| Box::pin(events::follow(request)),
-        )
-    },
-    Route {
-        replies: &[json("The call.", schema_of::<CallDocument>)],
-        problems: &[ProblemKind::NotAnswered, ProblemKind::SessionLost],
-        ..route(
-            Method::Get,
-            "/v1/sessions/{id}/calls/{row}",
-            "describeCall",
-            "The arguments and the result of a call, by the row of its event `call_received`.",
-            ACTORS,
-            |request| Box::pin(calls::describe(request)),
-        )
-    },
-    Route {
-        query: &[SINCE],
-        replies: &[json("The output.", schema_of::<OutputDocument>)],
-        problems: &[ProblemKind::NotAnswered, ProblemKind::SessionLost],
-        ..route(
-            Method::Get,
-            "/v1/sessions/{id}/output",
-            "watchOutput",
-            "The end of what the newest command has printed, also while it runs.",
-            ACTORS,
-            |request| Box::pin(calls::output(request)),
-        )
-    },
-    Route {
-        replies: &[json("The page.", schema_of::<PageTextDocument>)],
-        problems: &[ProblemKind::NoPage, ProblemKind::SessionLost],
-        ..route(
-            Method::Get,
-            "/v1/sessions/{id}/page",
-            "readPage",
-            "The page of the browser as text, for people; the running call goes on.",
-            OPERATOR,
-            |request| Box::pin(calls::page(request)),
-        )
-    },
-    Route {
-        query: &[DEVICE, WIDTH],
-        headers: &[IF_NONE_MATCH],
-        replies: &[IMAGE, SAME_IMAGE],
-        problems: &[ProblemKind::NoScreenshot, ProblemKind::SessionLost],
-        ..route(
-            Method::Get,
-            "/v1/sessions/{id}/screenshot",
-            "captureScreen",
-            "A screen as it is now, for people; the running call goes on.",
-            EVERYBODY,
-            |request| Box::pin(screenshots::current(request)),
-        )
-    },
-    Route {
-        headers: &[IF_NONE_MATCH],
-        replies: &[IMAGE, SAME_IMAGE],
-        problems: &[ProblemKind::NotAnswered, ProblemKind::SessionLost],
-        ..route(
-            Method::Get,
-            "/v1/sessions/{id}/screenshots/{digest}",
-            "recordedScreenshot",
-            "A screenshot of the session's recording; the events name its digest as `blob`.",
-            EVERYBODY,
-            |request| Box::pin(screenshots::recorded(request)),
-        )
-    },
-    Route {
-        replies: &[json("The recordings.", schema_of::<RecordingList>)],
-        problems: RECORDING,
-        ..route(
-            Method::Get,
-            "/v1/recordings",
-            "listRecordings",
-            "Lists the recordings of the server's sessions, also of those that have ended.",
-            WATCHERS,
-            |request| Box::pin(recordings::list(request)),
-        )
-    },
-    Route {
-        replies: &[json("The recording.", schema_of::<RecordingSummary>)],
-        problems: RECORDING,
-        ..route(
-            Method::Get,
-            "/v1/recordings/{id}",
-            "describeRecording",
-            "Describes a recording: its rows and times.",
-            WATCHERS,
-            |request| Box::pin(recordings::describe(request)),
-        )
-    },
-    Route {
-        query: &[FIRST_ROW, LIMIT, KIND],
-        replies: &[json("The rows.", schema_of::<RowList>)],
-        problems: RECORDING,
-        ..route(
-            Method::Get,
-            "/v1/recordings/{id}/rows",
-            "recordingRows",
-            "Rows of a recording in order; a viewer reads those of events.",
-            WATCHERS,
-            |request| Box::pin(recordings::rows(request)),
-        )
-    },
-    Route {
-        headers: &[IF_NONE_MATCH],
-        replies: &[IMAGE, SAME_IMAGE],
-        problems: RECORDING,
-        ..route(
-            Method::Get,
-            "/v1/recordings/{id}/screenshots/{digest}",
-            "recordingScreenshot",
-            "A screenshot of a recording; its events name the digest as `blob`.",
-            WATCHERS,
-            |request| Box::pin(recordings::screenshot(request)),
-        )
-    },
-    Route {
-        replies: &[Reply {
-            status: 200,
-            description: "The page.",
-            content_type: "text/html",
-            schema: Some(text),
-        }],
-        problems: RECORDING,
-        ..route(
-            Method::Get,
-            "/v1/recordings/{id}/report",
-            "recordingReport",
-            "A recording as one HTML page: screenshots, calls, verdicts, results.",
-            OPERATOR,
-            |request| Box::pin(recordings::report(request)),
-        )
-    },
-    Route {
-        replies: &[Reply {
-            status: 201,
-            description: "The address.",
-            content_type: "application/json",
-            schema: Some(schema_of::<CdpAddressDocument>),
-        }],
-        problems: SESSION,
-        ..route(
-            Method::Post,
-            "/v1/sessions/{id}/cdp",
-            "createCdpAddress",
-            "An address where a program drives the session's browser by CDP; needs `--cdp-gateway`.",
-            ACTORS,
-            |request| Box::pin(cdp::create(request)),
-        )
-    },
-    Route {
-        replies: &[Reply {
-            status: 201,
-            description: "The address.",
-            content_type: "application/json",
-            schema: Some(schema_of::<ActionAddressDocument>),
-        }],
-        problems: SESSION,
-        ..route(
-            Method::Post,
-            "/v1/sessions/{id}/computer",
-            "createActionAddress",
-            "An address with `/action` and `/screenshot`, for programs that act on a screen so.",
-            ACTORS,
-            |request| Box::pin(action_service::create(request)),
-        )
-    },
-    Route {
-        replies: &[Reply {
-            status: 201,
-            description: "The ticket.",
-            content_type: "application/json",
-            schema: Some(schema_of::<TicketDocument>),
-        }],
-        ..route(
-            Method::Post,
-            "/v1/tickets",
-            "createTicket",
-            "A ticket that opens the live page once, with the rights of the token.",
-            WATCHERS,
-            |request| Box::pin(tickets::create(request)),
-        )
-    },
-    Route {
-        replies: &[json("The questions.", schema_of::<ApprovalList>)],
-        problems: SESSION,
-        ..route(
-            Method::Get,
-            "/v1/approvals",
-            "listApprovals",
-            "The open questions of all sessions.",
-            OPERATOR,
-            |request| Box::pin(approvals::list(request)),
-        )
-    },
-    Route {
-        replies: &[json("The question.", schema_of::<ApprovalDocument>)],
-        problems: SESSION,
-        ..route(
-            Method::Get,
-            "/v1/approvals/{id}",
-            "describeApproval",
-            "An open question.",
-            OPERATOR,
-            |request| Box::pin(approvals::describe(request)),
-        )
-    },
-    Route {
-        body: body(SMALL, schema_of::<AnswerDocument>),
-        replies: &[DONE],
-        problems: ANSWER,
-        ..route(
-            Method::Post,
-            "/v1/approvals/{id}",
-            "answerApproval",
-            "Answers a question. Both decisions repeat its `digest`; a denial has a `reason`, too.",
-            OPERATOR,
-            |request| Box::pin(approvals::answer(request)),
-        )
-    },
-    Route {
-        query: &[FROM, TO],
-        body: body(HISTORY, any_document),
-        replies: &[json("The translation.", schema_of::<TranslatedDocument>)],
-        problems: DOCUMENT,
-        ..route(
-            Method::Post,
-            "/v1/translate",
-            "translate",
-            "Translates a history to another dialect.",
-            ACTORS,
-            |request| Box::pin(documents::translate(request)),
-        )
-    },
-    Route {
-        query: &[DIALECT],
-        body: body(HISTORY, any_document),
-        replies: &[json("The messages.", schema_of::<DecodedDocument>)],
-        problems: DOCUMENT,
-        ..route(
-            Method::Post,
-            "/v1/decode",
-            "decode",
-            "Decodes a response or a history.",
-            ACTORS,
-            |request| Box::pin(documents::decode(request)),
-        )
-    },
-    Route {
-        query: &[DIALECT],
-        body: body(HISTORY, any_document),
-        replies: &[json("The document.", schema_of::<TranslatedDocument>)],
-        problems: DOCUMENT,
-        ..route(
-            Method::Post,
-            "/v1/encode",
-            "encode",
-            "Encodes neutral messages in a dialect.",
-            ACTORS,
-            |request| Box::pin(documents::encode(request)),
-        )
-    },
-    Route {
-        body: body(SMALL, any_object),
-        replies: &[
-            Reply {
-                status: 200,
-                description: "Messages of the protocol.",
-                content_type: "text/event-stream",
-                schema: Some(text),
-            },
-            MCP_ACCEPTED,
-        ],
-        problems: MCP,
-        ..route(
-            Method::Post,
-            "/mcp",
-            "sendMcpMessage",
-            "Sends a message of the Model Context Protocol (streamable HTTP).",
-            ACTORS,
-            |request| Box::pin(mcp::post(request)),
-        )
-    },
-    Route {
-        replies: &[Reply {
-            status: 200,
-            description: "Messages of the protocol.",
-            content_type: "text/event-stream",
-            schema: Some(text),
-        }],
-        problems: MCP,
-        ..route(
-            Method::Get,
-            "/mcp",
-            "followMcpMessages",
-            "Messages of the Model Context Protocol that belong to no request.",
-            ACTORS,
-            |request| Box::pin(mcp::get(request)),
-        )
-    },
-    Route {
-        replies: &[MCP_ACCEPTED, DONE],
-        problems: MCP,
-        ..route(
-            Method::Delete,
-            "/mcp",
-            "endMcpSession",
-            "Ends a protocol session of the Model Context Protocol; the computer stays.",
-            ACTORS,
-            |request| Box::pin(mcp::delete(request)),
-        )
-    },
-];

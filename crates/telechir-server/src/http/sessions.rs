@@ -49,6 +49,14 @@ pub(super) struct OpenSession {
     /// Close the session after this time without a call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     idle_seconds: Option<u64>,
+    /// A policy that tightens the server's: the stricter verdict of both counts. The name of a shipped
+    /// policy, such as `look`, or the text of a policy file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    policy: Option<String>,
+    /// Whether the session is recorded. A server that records all sessions refuses `false`, one that
+    /// records none `true`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    record: Option<bool>,
     /// Whether the answer has a token of the role agent that is for this session alone.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     token: bool,
@@ -85,6 +93,8 @@ pub(super) struct SessionDocument {
     control: Option<ControlDocument>,
     /// Digest of its policy.
     policy: String,
+    /// Whether its recording is kept after its end.
+    recorded: bool,
     /// The token for this session alone, in the answer of the request that asked for it. It counts until
     /// the session is closed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -136,6 +146,7 @@ impl From<&SessionDescription> for SessionDocument {
                 ends_in_seconds: control.ends_in_seconds,
             }),
             policy: session.policy.to_string(),
+            recorded: session.config["record"].is_string(),
             token: None,
         }
     }
@@ -243,6 +254,8 @@ async fn start(
             state
                 .followers
                 .follow(&state.metrics, tokens, paths, count_from);
+            // Streams of all sessions' events have this one from now on.
+            state.opened.send_replace(());
             Ok(client)
         }
         Probe::Dead | Probe::Changing | Probe::Nothing => {
@@ -356,6 +369,8 @@ fn options(request: &ApiRequest, wanted: &OpenSession) -> Result<SessionOptions,
         display: wanted.display.clone(),
         profile: None,
         idle_seconds: wanted.idle_seconds,
+        policy: wanted.policy.clone(),
+        record: wanted.record,
         http,
     };
     let checked = request.state.launcher.check(&options);
@@ -428,7 +443,7 @@ pub(super) fn is_http(client: &HostClient) -> bool {
 pub(super) async fn list(request: ApiRequest) -> Result<Response, Problem> {
     let clients = all(&request.state).await?;
     let own = clients.iter().map(HostClient::description);
-    let own = own.filter(|session| request.reaches(session, Reach::Read));
+    let own = own.filter(|session| request.caller.reaches(session, Reach::Read));
     let own = own.inspect(|session| {
         if let Some(recordings) = &request.state.settings.recordings {
             recordings.session_found(&session.name, &session.config);

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use axum::http::{HeaderMap, header};
 use serde_json::{Value, json};
-use telechir_host::SessionPaths;
 use telechir_host::tokens::{BearerToken, Role, TokenFile};
+use telechir_host::{SessionDescription, SessionPaths};
 use telechir_tools::ToolCatalog;
 use tokio::sync::watch;
 
@@ -21,6 +21,7 @@ use super::metrics::Metrics;
 use super::metrics_follower::MetricsFollowers;
 use super::problem::{Problem, ProblemKind};
 use super::recordings::RecordingStore;
+use super::request::Reach;
 use super::session_addresses::SessionAddresses;
 use super::tickets::{KEY_HEADER, ViewTickets};
 use crate::mcp::McpServer;
@@ -36,6 +37,12 @@ const MAX_STREAMS: SlotLimits = SlotLimits {
     what: "streams of events",
     each: 64,
     others: 512,
+};
+/// Streams of the events of all sessions at a time, each of which has a connection to every session.
+const MAX_ALL_STREAMS: SlotLimits = SlotLimits {
+    what: "streams of all sessions' events",
+    each: 4,
+    others: 32,
 };
 /// Requests with a large body at a time: they are in memory, and so are their answers.
 const MAX_LARGE_REQUESTS: SlotLimits = SlotLimits {
@@ -59,7 +66,8 @@ pub trait SessionLauncher: Send + Sync + 'static {
     /// The devices that a session can have: some of `desktop`, `browser`, `shell`, `editor`.
     fn devices(&self) -> Vec<String>;
 
-    /// Checks what only the launcher understands of the options, such as the size of the display.
+    /// Checks what only the launcher understands of the options, such as the size of the display and the
+    /// policy.
     ///
     /// # Errors
     /// With a sentence, if no session can have them.
@@ -88,6 +96,11 @@ pub struct SessionOptions {
     pub profile: Option<String>,
     /// Seconds without a call after which the session is closed; absent for the server's own.
     pub idle_seconds: Option<u64>,
+    /// A policy of its own, which can only tighten that of the server: the name of a shipped one, or the
+    /// text of a policy file.
+    pub policy: Option<String>,
+    /// Whether it is recorded; absent for what the server does.
+    pub record: Option<bool>,
     /// The member `http` of the session's configuration: to whom it belongs.
     pub http: Value,
 }
@@ -158,10 +171,13 @@ pub(super) struct HttpState {
     requests: Slots,
     large_requests: Slots,
     streams: Slots,
+    all_streams: Slots,
     /// What the server counts.
     pub(super) metrics: Arc<Metrics>,
     /// Which sessions are counted.
     pub(super) followers: MetricsFollowers,
+    /// Changes when this server has opened a session.
+    pub(super) opened: watch::Sender<()>,
     /// Whether the server is about to end.
     pub(super) stopping: watch::Sender<bool>,
     /// The principals of the sessions that are being opened.
@@ -179,6 +195,21 @@ pub(super) struct Caller {
     pub(super) session: Option<String>,
 }
 
+impl Caller {
+    /// Whether this session is the caller's to use.
+    pub(super) fn reaches(&self, session: &SessionDescription, reach: Reach) -> bool {
+        if let Some(only) = &self.session {
+            return session.name == *only;
+        }
+        let owner = session.config["http"]["principal"].as_str();
+        match self.role {
+            Role::Agent => owner == Some(self.principal.as_str()),
+            Role::Viewer => reach == Reach::Read,
+            Role::Operator => reach == Reach::Read || owner.is_some(),
+        }
+    }
+}
+
 impl HttpState {
     pub(super) fn new(settings: HttpSettings, launcher: Arc<dyn SessionLauncher>) -> Self {
         Self {
@@ -194,6 +225,8 @@ impl HttpState {
             requests: Slots::new(MAX_REQUESTS),
             large_requests: Slots::new(MAX_LARGE_REQUESTS),
             streams: Slots::new(MAX_STREAMS),
+            all_streams: Slots::new(MAX_ALL_STREAMS),
+            opened: watch::Sender::new(()),
             stopping: watch::Sender::new(false),
             opening: Mutex::default(),
         }
@@ -240,7 +273,7 @@ impl HttpState {
         let mut slot = self.requests.take(caller, connection)?;
         if body_bytes > LARGE_BYTES {
             let large = self.large_requests.take(caller, connection)?;
-            slot._large = Some(Box::new(large));
+            slot._other = Some(Box::new(large));
         }
         Ok(slot)
     }
@@ -252,6 +285,17 @@ impl HttpState {
         connection: &ConnectionUse,
     ) -> Result<Slot, Problem> {
         self.streams.take(caller, connection)
+    }
+
+    /// Reserves one of the principal's streams of all sessions' events.
+    pub(super) fn all_stream_slot(
+        &self,
+        caller: &Caller,
+        connection: &ConnectionUse,
+    ) -> Result<Slot, Problem> {
+        let mut slot = self.streams.take(caller, connection)?;
+        slot._other = Some(Box::new(self.all_streams.take(caller, connection)?));
+        Ok(slot)
     }
 
     /// Reserves the opening of a session if not too much is open.
@@ -381,7 +425,7 @@ impl Slots {
         Ok(Slot {
             principal,
             taken: Arc::clone(&self.taken),
-            _large: None,
+            _other: None,
             _in_use: connection.begin(),
         })
     }
@@ -392,8 +436,8 @@ impl Slots {
 pub(super) struct Slot {
     principal: Principal,
     taken: Arc<Mutex<HashMap<Principal, usize>>>,
-    /// That of a request with a large body.
-    _large: Option<Box<Self>>,
+    /// That of a request with a large body, or of a stream of all sessions' events.
+    _other: Option<Box<Self>>,
     _in_use: InUse,
 }
 

@@ -14,7 +14,7 @@ use std::io::Read as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use axum::body::Body;
+use axum::extract::Request;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use blake3::Hash;
@@ -42,7 +42,7 @@ const SESSION_TIME: Duration = Duration::from_secs(12 * 3600);
 const MAX_TICKETS: usize = 16;
 const MAX_SESSIONS: usize = 16;
 /// Maximum bytes of a request with a ticket.
-const MAX_BODY_BYTES: usize = 4096;
+pub(super) const MAX_BODY_BYTES: usize = 4096;
 
 /// A ticket.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -53,9 +53,11 @@ pub(super) struct TicketDocument {
     expires_in_seconds: u64,
 }
 
-#[derive(Debug, Deserialize)]
+/// A ticket to exchange.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct TicketExchange {
+pub(super) struct TicketExchange {
+    /// As the address of the page had it.
     ticket: String,
 }
 
@@ -188,11 +190,9 @@ pub(super) async fn create(request: ApiRequest) -> Result<Response, Problem> {
 }
 
 /// `POST /view/session`: exchanges a ticket.
-pub(super) async fn exchange(
-    state: &HttpState,
-    headers: &HeaderMap,
-    body: Body,
-) -> Result<Response, Problem> {
+pub(super) async fn exchange(state: Arc<HttpState>, request: Request) -> Result<Response, Problem> {
+    let (parts, body) = request.into_parts();
+    let headers = &parts.headers;
     let body = body::read(headers, body, MAX_BODY_BYTES).await?;
     let TicketExchange { ticket } = body::parse(&body)?;
     let secrets = state.tickets.exchange(&ticket, Instant::now());

@@ -20,11 +20,12 @@ use tokio::time::{Instant, sleep_until};
 
 use super::problem::{Problem, ProblemKind};
 use super::request::{ApiRequest, Patience, Reach, failure, reply};
+use super::turn_events::{self, TurnEvents};
 
 /// How long a turn may wait for others.
 const QUEUE_TIME: Duration = Duration::from_secs(600);
 /// A session host reports at once what a turn does; one that waits for its session has no report.
-const FIRST_REPORT: Duration = Duration::from_millis(200);
+pub(super) const FIRST_REPORT: Duration = Duration::from_millis(200);
 
 /// The reply items of a provider's response.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -139,22 +140,19 @@ pub(super) async fn respond(request: ApiRequest) -> Result<Response, Problem> {
         false => turn,
     };
     let screenshots = ScreenshotsFor::Dialect(dialect.name().to_owned());
-    let (key, followed) = execute(&request, &client, &turn, screenshots).await?;
-    let answered = match followed {
-        Followed::Answered(results) => answer(turn, results)?,
-        Followed::Pending(state) => return Ok(accepted(&request, &state)),
+    let encode = move |answered: AnsweredTurn, key: &TurnKey| {
+        let encoded = dialect
+            .encode_results(&answered)
+            .map_err(|e| Problem::new(ProblemKind::NotAnswered, format!("failed to {e}")))?;
+        let losses = reading.losses.into_iter().chain(encoded.report.losses);
+        Ok(TurnReply {
+            items: encoded.items,
+            report: losses.map(LossDocument::from).collect(),
+            left_to_caller: left_to_caller(&answered),
+            turn: key.to_string(),
+        })
     };
-    let encoded = dialect
-        .encode_results(&answered)
-        .map_err(|e| Problem::new(ProblemKind::NotAnswered, format!("failed to {e}")))?;
-    let losses = reading.losses.into_iter().chain(encoded.report.losses);
-    let document = TurnReply {
-        items: encoded.items,
-        report: losses.map(LossDocument::from).collect(),
-        left_to_caller: left_to_caller(&answered),
-        turn: key.to_string(),
-    };
-    Ok(reply(StatusCode::OK, &document))
+    serve(request, client, turn, screenshots, encode).await
 }
 
 /// `POST /v1/sessions/{id}/calls`
@@ -173,14 +171,45 @@ pub(super) async fn call(request: ApiRequest) -> Result<Response, Problem> {
         Observe::Auto => ScreenshotsFor::Dialect(Dialect::Neutral.name().to_owned()),
         Observe::OnRequest => ScreenshotsFor::Mcp { on_request: true },
     };
-    let (key, followed) = execute(&request, &client, &turn, screenshots).await?;
-    let answered = match followed {
-        Followed::Answered(results) => answer(turn, results)?,
-        Followed::Pending(state) => return Ok(accepted(&request, &state)),
+    let encode = |answered: AnsweredTurn, key: &TurnKey| {
+        let left = left_to_caller(&answered);
+        let results = answered.results().to_vec();
+        Ok(neutral_reply(results, left, key))
     };
-    let left = left_to_caller(&answered);
-    let results = answered.results().to_vec();
-    Ok(reply(StatusCode::OK, &neutral_reply(results, left, &key)))
+    serve(request, client, turn, screenshots, encode).await
+}
+
+/// Executes a turn and answers with what `encode` makes of it, or with its events.
+async fn serve<D: Serialize>(
+    request: ApiRequest,
+    client: HostClient,
+    turn: ModelTurn,
+    screenshots: ScreenshotsFor,
+    encode: impl FnOnce(AnsweredTurn, &TurnKey) -> Result<D, Problem> + Send + 'static,
+) -> Result<Response, Problem> {
+    if !turn_events::are_wanted(&request.headers) {
+        let (key, followed) = execute(&request, &client, &turn, screenshots).await?;
+        return match followed {
+            Followed::Answered(results) => {
+                let document = encode(answer(turn, results)?, &key)?;
+                Ok(reply(StatusCode::OK, &document))
+            }
+            Followed::Pending(state) => Ok(accepted(&request, &state)),
+        };
+    }
+    let wanted = turn_request(&request, &turn, screenshots)?;
+    let key = wanted.key.clone();
+    let given = request.idempotency_key()?.map(TurnKey::new);
+    let mut events = turn_events::subscribe(&client, given.as_ref()).await?;
+    let call = start(&client, wanted).await?;
+    if *call.key() != key {
+        // It has joined the turn of an earlier request.
+        events = turn_events::subscribe(&client, Some(call.key())).await?;
+    }
+    let wait = request.patience().limit();
+    let finish = move |results, key: &TurnKey| encode(answer(turn, results)?, key);
+    let owned = (client, request.slot);
+    Ok(TurnEvents::new(call, events, wait, finish, owned).into_response())
 }
 
 /// `GET /v1/sessions/{id}/turns/{turn}`
@@ -231,28 +260,37 @@ pub(super) async fn execute(
     turn: &ModelTurn,
     screenshots: ScreenshotsFor,
 ) -> Result<(TurnKey, Followed), Problem> {
+    let turn = turn_request(request, turn, screenshots)?;
+    let mut call = start(client, turn).await?;
+    let followed = follow(&mut call, request.patience().limit()).await;
+    Ok((call.key().clone(), followed.map_err(failure)?))
+}
+
+/// The turn as its session host gets it.
+fn turn_request(
+    request: &ApiRequest,
+    turn: &ModelTurn,
+    screenshots: ScreenshotsFor,
+) -> Result<TurnRequest, Problem> {
     let key = request.idempotency_key()?;
-    let key = key.map_or_else(TurnKey::unique, TurnKey::new);
-    let patience = request.patience();
-    let turn = TurnRequest {
-        key,
+    Ok(TurnRequest {
+        key: key.map_or_else(TurnKey::unique, TurnKey::new),
         screenshots,
         interface: Interface::Other,
         queue_ms: u64::try_from(QUEUE_TIME.as_millis()).unwrap_or(u64::MAX),
-        runs_on: patience != Patience::Connected,
+        runs_on: request.patience() != Patience::Connected,
         may_be_retry: true,
         contents: turn.without_left_calls(),
         is_new: false,
         hosted_source: turn.hosted_source(),
-    };
+    })
+}
+
+/// Requests a turn, which may join that of an earlier request.
+async fn start(client: &HostClient, turn: TurnRequest) -> Result<RunningCall, Problem> {
     let mut call = client.execute(turn).await.map_err(failure)?;
     call.accepted().await.map_err(failure)?;
-    let wait = match patience {
-        Patience::Connected => None,
-        Patience::Within(wait) => Some(wait),
-    };
-    let followed = follow(&mut call, wait).await.map_err(failure)?;
-    Ok((call.key().clone(), followed))
+    Ok(call)
 }
 
 /// Follows a turn for this time, or to its end. Nobody is asked at the connection: questions are
@@ -289,7 +327,7 @@ pub(super) async fn follow(
     }
 }
 
-fn turn_state(
+pub(super) fn turn_state(
     call: &RunningCall,
     (state, approval): (&'static str, Option<ApprovalCode>),
 ) -> TurnState {
@@ -300,7 +338,7 @@ fn turn_state(
     }
 }
 
-async fn until(deadline: Option<Instant>) {
+pub(super) async fn until(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => sleep_until(deadline).await,
         None => pending().await,

@@ -97,6 +97,9 @@ pub(crate) struct ServeFlags {
     /// Maximum number of sessions that one owner (role and name) has open [default: no other limit].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=4096))]
     pub(crate) max_sessions_per_owner: Option<u64>,
+    /// Record a session only if its client requests it, instead of every session.
+    #[arg(long, requires = "record")]
+    pub(crate) record_on_request: bool,
     /// Let programs drive the sessions' browsers by CDP: Playwright, Puppeteer, browser-use. The policy
     /// judges what they do.
     #[arg(long)]

@@ -251,7 +251,13 @@ impl SessionLauncher for Launcher {
     }
 
     fn check(&self, options: &SessionOptions) -> Result<(), String> {
-        monitors(options).map(drop)
+        monitors(options)?;
+        self.check_record(options.record)?;
+        if let Some(text) = &options.policy {
+            let read = crate::policy::read_own(text);
+            read.map_err(|error| format!("`policy`: {}", error.text()))?;
+        }
+        Ok(())
     }
 
     fn contexts(&self) -> Option<Arc<dyn ContextStore>> {
@@ -273,7 +279,13 @@ impl SessionLauncher for Launcher {
         if let Some(seconds) = options.idle_seconds {
             flags.set("idle_timeout", seconds.into());
         }
-        if let Some(record) = &self.arguments.safety.record {
+        if let Some(policy) = options.policy {
+            flags.set("session_policy", policy.into());
+        }
+        let is_recorded = !self.arguments.record_on_request || options.record == Some(true);
+        if !is_recorded {
+            flags.set("record", Value::Null);
+        } else if let Some(record) = &self.arguments.safety.record {
             // One session writes a recording.
             let record = std::path::absolute(record).map_err(|e| e.to_string())?;
             flags.set("record", record.join(&id).to_string_lossy().into());
@@ -286,6 +298,25 @@ impl SessionLauncher for Launcher {
         let program = host_program(paths, &self.arguments.devices.shell_env);
         let launched = launch(paths, program, &config).await;
         launched.map_err(|error| error.to_string())
+    }
+}
+
+impl Launcher {
+    /// Whether a client may decide so about the recording of its session.
+    fn check_record(&self, wanted: Option<bool>) -> Result<(), String> {
+        let is_possible = self.arguments.safety.record.is_some();
+        match wanted {
+            Some(true) if !is_possible => Err(
+                "`record`: this server keeps no recordings; it was started without --record"
+                    .to_owned(),
+            ),
+            Some(false) if is_possible && !self.arguments.record_on_request => Err(
+                "`record`: this server records every session; it was started without \
+                 --record-on-request"
+                    .to_owned(),
+            ),
+            Some(_) | None => Ok(()),
+        }
     }
 }
 

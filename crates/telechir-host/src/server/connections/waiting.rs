@@ -7,8 +7,8 @@ use std::sync::Arc;
 use telechir_runtime::DeviceKind;
 
 use super::{Client, closed, failed, lock, send};
-use crate::message::HostReply;
-use crate::server::events::{Subscription, send_events};
+use crate::message::{EventsFrom, HostReply};
+use crate::server::events::{FirstReply, Subscription, send_events};
 use crate::server::tasks::TaskWork;
 use crate::{SessionImage, error_chain};
 
@@ -133,12 +133,18 @@ impl Client {
         });
     }
 
-    pub(super) fn subscribe(&mut self, id: u64, from: Option<u64>, window: Option<u32>) {
+    pub(super) fn subscribe(
+        &mut self,
+        id: u64,
+        from: EventsFrom,
+        window: Option<u32>,
+        first: FirstReply,
+    ) {
         let (writer, shared) = (Arc::clone(&self.writer), Arc::clone(&self.shared));
         let (subscription, state) = Subscription::new(window);
         self.subscriptions.insert(id, subscription);
         self.replies.spawn(async move {
-            send_events(&writer, id, &shared.control, from, state).await;
+            send_events(&writer, id, &shared.control, from, first, state).await;
         });
     }
 }

@@ -109,6 +109,17 @@ impl Server {
         ran.stdout.trim().to_owned()
     }
 
+    /// Revokes all tokens with this name.
+    pub(crate) fn revoke(&self, name: &str) {
+        let run = |arguments: &[&str]| Ran::of(&mut self.sessions.command(arguments), "");
+        let listed = run(&["tokens", "list", "--json"]).json();
+        let tokens = listed.as_array().expect("a list").iter();
+        for token in tokens.filter(|token| token["name"] == name) {
+            let id = token["id"].as_str().expect("an id");
+            assert_eq!(run(&["tokens", "revoke", id]).code, Some(0));
+        }
+    }
+
     /// A client with a new token of this role.
     pub(crate) fn client(&self, role: &str) -> Client {
         Client::new(&self.address, &self.token(role, "test"))
@@ -226,8 +237,21 @@ impl Client {
 
     /// Sends a request whose answer is read as it comes.
     pub(crate) fn stream(&self, headers: &[&str], path: &str) -> BufReader<TcpStream> {
-        let text = self.text(headers, "GET", path, None);
-        let mut reader = BufReader::new(connect(&self.address, &text));
+        self.read_as_it_comes(&self.text(headers, "GET", path, None))
+    }
+
+    /// The same with a body.
+    pub(crate) fn stream_post(
+        &self,
+        headers: &[&str],
+        path: &str,
+        body: &str,
+    ) -> BufReader<TcpStream> {
+        self.read_as_it_comes(&self.text(headers, "POST", path, Some(body)))
+    }
+
+    fn read_as_it_comes(&self, text: &str) -> BufReader<TcpStream> {
+        let mut reader = BufReader::new(connect(&self.address, text));
         let mut line = String::new();
         reader.read_line(&mut line).expect("a status");
         assert!(line.contains(" 200 "), "{line}");

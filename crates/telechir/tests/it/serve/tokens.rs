@@ -60,6 +60,10 @@ fn every_route_is_for_the_roles_that_the_table_lists() {
                 .iter()
                 .filter_map(Value::as_str)
                 .collect();
+            if operation["security"] == json!([]) {
+                // Not by a token.
+                continue;
+            }
             if path.starts_with("/v1/approvals") {
                 assert_eq!(roles, ["operator"], "an agent never answers a question");
             }
@@ -73,13 +77,16 @@ fn every_route_is_for_the_roles_that_the_table_lists() {
                     "session" => roles.contains(&"agent") && operation["x-session-tokens"] == true,
                     role => roles.contains(&role),
                 };
-                let answer = client.request(&method.to_ascii_uppercase(), &path, None);
-                assert_eq!(
-                    answer.status != 403,
-                    may_use,
-                    "{role} {method} {path}: {answer:?}"
-                );
-                assert_ne!(answer.status, 401, "{role} {method} {path}");
+                let status = match path.as_str() {
+                    // It has no end.
+                    "/v1/events" => client.request_until_head(&path),
+                    _ => {
+                        let method = method.to_ascii_uppercase();
+                        client.request(&method, &path, None).status
+                    }
+                };
+                assert_eq!(status != 403, may_use, "{role} {method} {path}: {status}");
+                assert_ne!(status, 401, "{role} {method} {path}");
                 checked += 1;
             }
         }
