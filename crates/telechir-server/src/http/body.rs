@@ -66,8 +66,14 @@ pub(super) fn length(headers: &HeaderMap) -> usize {
     length.unwrap_or_default()
 }
 
-/// Parses a body into its type, which refuses unknown and repeated members.
+/// Parses a body into its type, an object, which refuses unknown and repeated members. Without names a
+/// list has no members either, and serde would read its values in their order.
 pub(super) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    let first = bytes.trim_ascii_start().first();
+    if first.is_some_and(|byte| *byte == b'[') {
+        let detail = "failed to read the body: expected an object, found a list";
+        return Err(Problem::new(ProblemKind::Unreadable, detail));
+    }
     serde_json::from_slice(bytes).map_err(|e| {
         Problem::new(
             ProblemKind::Unreadable,
@@ -127,6 +133,21 @@ fn check_depth(document: &[u8]) -> Result<(), Problem> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_list_is_no_object() {
+        #[derive(Debug, serde::Deserialize)]
+        struct Members {
+            #[serde(default)]
+            one: u8,
+        }
+        assert_eq!(parse::<Members>(b" {\"one\": 7}").unwrap().one, 7);
+        assert_eq!(parse::<Members>(b"{}").unwrap().one, 0);
+        for list in [&b"[]"[..], b"\n [7]", b"[{\"one\": 7}]", b""] {
+            let refused = parse::<Members>(list).unwrap_err();
+            assert_eq!(refused.kind, ProblemKind::Unreadable, "{list:?}");
+        }
+    }
 
     #[test]
     fn depth_counts_outside_of_strings() {
