@@ -73,13 +73,29 @@ def bucket(colour):
     return ",".join(str(int(part / 32 + 0.5)) for part in colour)
 
 
+# Chromium's own sandbox is for users other than root.
+NOBODY = 65534
+UNPRIVILEGED = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"] if os.getuid() == 0 else []
+
+
+def unprivileged_folder(name):
+    """A folder for programs that run as that user."""
+    folder = FOLDER / name
+    folder.mkdir(mode=0o700)
+    if UNPRIVILEGED:
+        os.chown(folder, NOBODY, NOBODY)
+    return folder
+
+
 class Chromium:
     """A person's browser."""
 
     async def open(self, http, url):
-        profile = FOLDER / f"person-{time.monotonic_ns()}"
-        flags = ["--headless=new", "--remote-debugging-port=0", "--no-sandbox", "--window-size=1400,1000", f"--user-data-dir={profile}"]
-        self.process = await asyncio.create_subprocess_exec(CHROMIUM, *flags, "about:blank", stderr=asyncio.subprocess.PIPE)
+        profile = unprivileged_folder(f"person-{time.monotonic_ns()}")
+        flags = ["--headless=new", "--remote-debugging-port=0", "--window-size=1400,1000", f"--user-data-dir={profile}"]
+        command = [*UNPRIVILEGED, CHROMIUM, *flags, "about:blank"]
+        variables = {**os.environ, "HOME": str(profile)}
+        self.process = await asyncio.create_subprocess_exec(*command, env=variables, stderr=asyncio.subprocess.PIPE)
         while True:
             line = (await self.process.stderr.readline()).decode()
             if found := re.search(r"listening on (ws://\S+)", line):
@@ -282,8 +298,9 @@ def named(part):
 
 
 async def dashboard(http, page):
-    variables = {**os.environ, "AGENT_BROWSER_EXECUTABLE_PATH": CHROMIUM, "AGENT_BROWSER_ARGS": "--no-sandbox"}
-    run = lambda *arguments: subprocess.run([AGENT_BROWSER, *arguments], env=variables, check=True, capture_output=True, timeout=90)
+    home = str(unprivileged_folder("agent-browser"))
+    variables = {**os.environ, "AGENT_BROWSER_EXECUTABLE_PATH": CHROMIUM, "HOME": home, "XDG_RUNTIME_DIR": home}
+    run = lambda *arguments: subprocess.run([*UNPRIVILEGED, AGENT_BROWSER, *arguments], env=variables, check=True, capture_output=True, timeout=90)
     await asyncio.to_thread(run, "open", page.url)
     await asyncio.to_thread(run, "dashboard", "start", "--port", "14848")
     browser = await Chromium().open(http, "http://127.0.0.1:14848/")
@@ -346,6 +363,8 @@ async def stuck_viewers(http):
 
 
 async def main():
+    # Its users reach their own folders in it.
+    FOLDER.chmod(0o711)
     (FOLDER / "policy.toml").write_text(POLICY)
     painted, page, other = Painted(), await Page().serve(15990), await Page().serve(15991)
     async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=120)) as http:

@@ -132,6 +132,11 @@ impl PageFixture {
 
     /// Clicks the middle of an element as a person does.
     pub(super) fn click(&self, selector: &str) {
+        self.point(selector, "left_click");
+    }
+
+    /// Does something with the pointer in the middle of an element.
+    fn point(&self, selector: &str, name: &str) {
         let middle = format!(
             "(() => {{ const box = document.querySelector({selector:?}).getBoundingClientRect(); \
              return JSON.stringify({{type: 'coordinate', x: Math.round(box.x + box.width / 2), \
@@ -142,7 +147,7 @@ impl PageFixture {
         let (start, end) = json.expect("a point");
         let target: Value =
             serde_json::from_str(&text[start..=end].replace("\\\"", "\"")).expect("a point");
-        self.browse(&[], "left_click", json!({ "target": target }));
+        self.browse(&[], name, json!({ "target": target }));
     }
 
     /// Requests a command, and returns where its results are or will be.
@@ -400,6 +405,29 @@ fn a_viewer_sees_the_screen_and_no_question_on_a_narrow_page() {
     let cancel = format!("/v1/sessions/{}/cancel", page.id);
     page.agent.request("POST", &cancel, Some("{}"));
     drop(waiting);
+}
+
+/// Motion of the page under the pointer, for a person with this preference.
+fn motion(preference: &str) -> String {
+    let page = PageFixture::open("viewer", &[&format!("--reduced-motion={preference}")]);
+    page.wait("document.querySelectorAll('.card').length", "2");
+    page.point(".card", "mouse_move");
+    let card = "document.querySelector('.card')";
+    page.wait(&format!("{card}.matches(':hover')"), "true");
+    page.script(&format!(
+        "getComputedStyle({card}).transitionDuration + ' ' + \
+         [...document.querySelectorAll('*')].map((one) => getComputedStyle(one))\
+         .filter((one) => one.animationName !== 'none' || parseFloat(one.transitionDuration) > 0)\
+         .length"
+    ))
+}
+
+#[test]
+fn nothing_moves_for_a_person_who_prefers_no_motion() {
+    let moves = motion("no-preference");
+    assert!(moves.contains("0.15s 1"), "{moves}");
+    let still = motion("reduce");
+    assert!(still.contains("0s 0"), "{still}");
 }
 
 #[test]
