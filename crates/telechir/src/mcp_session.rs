@@ -1,6 +1,6 @@
 //! The session behind `mcp`: found or started with the first call, through a session host.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -12,6 +12,8 @@ use telechir_host::{
 use telechir_policy::{Digest, Interface};
 use telechir_protocol::{AnsweredTurn, Content, ModelTurn, ToolResult};
 use telechir_providers::Dialect;
+use telechir_remote::INTERPRETER;
+use telechir_server::http::RemoteChoice;
 use telechir_server::{
     Approvals, IdentifiedCall, NO_MODEL, SentCalls, SessionAccess, session_members,
 };
@@ -21,7 +23,9 @@ use tokio::sync::Mutex;
 use crate::args::{DeviceArguments, McpServerArguments};
 use crate::error::CliError;
 use crate::mcp_task::TaskModel;
-use crate::session_host::{Caller, answered_contents, enter, host_failure, paths};
+use crate::remote;
+use crate::session_config::GivenFlags;
+use crate::session_host::{self, Caller, answered_contents, enter, host_failure, paths};
 
 /// How long a call waits while others use the same session; clients end a call after 60 seconds.
 const MAX_WAIT: Duration = Duration::from_secs(45);
@@ -37,6 +41,8 @@ pub(crate) struct McpSession {
     /// The connection of all calls. A session that was not named ends with it.
     client: Mutex<Option<Arc<HostClient>>>,
     sent: SentCalls,
+    /// What the client chose of the browser at a service.
+    choice: StdMutex<RemoteChoice>,
 }
 
 impl McpSession {
@@ -59,6 +65,7 @@ impl McpSession {
             digest,
             client: Mutex::default(),
             sent: SentCalls::default(),
+            choice: StdMutex::default(),
             arguments,
             found,
         })
@@ -80,9 +87,15 @@ impl McpSession {
         if let Some(client) = connected.as_ref().filter(|client| client.is_open()) {
             return Ok(Arc::clone(client));
         }
+        let chosen = self.chosen(&self.choice()).map_err(CliError::usage)?;
+        let mut given = GivenFlags::new(&self.arguments.devices, &self.arguments.safety, None)?;
+        for (member, value) in chosen {
+            given.set(member, value);
+        }
+        let (devices, safety) = given.read()?;
         let caller = Caller {
-            devices: &self.arguments.devices,
-            safety: &self.arguments.safety,
+            devices: &devices,
+            safety: &safety,
             idle_timeout: None,
             policy: self.digest,
         };
@@ -92,6 +105,57 @@ impl McpSession {
         }
         *connected = Some(Arc::clone(&client));
         Ok(client)
+    }
+
+    /// The flags that a choice changes; none if nothing is chosen.
+    fn chosen(&self, choice: &RemoteChoice) -> Result<Vec<(&'static str, Value)>, String> {
+        if *choice == RemoteChoice::default() {
+            return Ok(Vec::new());
+        }
+        let devices = &self.arguments.devices;
+        let remote = &devices.page.remote;
+        remote.chosen(choice, devices.browser_size())
+    }
+
+    fn choice(&self) -> RemoteChoice {
+        let choice = self.choice.lock();
+        choice.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Notes what is chosen of the browser at a service. One that is rented already stays as it is.
+    async fn choose(&self, options: &OpenOptions) -> Result<(), String> {
+        let wanted = RemoteChoice {
+            context: options.context_id.clone(),
+            persist: options.persist.filter(|_| options.context_id.is_some()),
+            timeout_seconds: None,
+            proxy: options.proxy,
+            country: options.proxy_country.clone(),
+        };
+        if wanted == RemoteChoice::default() || wanted == self.choice() {
+            return Ok(());
+        }
+        self.chosen(&wanted)?;
+        let is_running = {
+            let client = self.client.lock().await;
+            client.as_ref().is_some_and(|client| client.is_open())
+        };
+        if is_running {
+            return Err(
+                "the browser was rented with other options, and they do not change while it runs; \
+                 close the session first, then open it with these"
+                    .to_owned(),
+            );
+        }
+        *self.choice.lock().unwrap_or_else(PoisonError::into_inner) = wanted;
+        Ok(())
+    }
+
+    /// Whether the session rents its browser at a service.
+    fn rents_browser(&self) -> bool {
+        matches!(
+            self.arguments.devices.page.remote.service(),
+            Some((_, None))
+        )
     }
 
     /// Refuses the options that a session of this server cannot have.
@@ -265,6 +329,25 @@ impl SessionAccess for McpSession {
         let size = devices.screen_size();
         let display = json!({"width": size.width, "height": size.height});
         members.insert("display".to_owned(), display);
+        if let Some((service, _)) = devices.page.remote.service() {
+            members.insert("type".to_owned(), service.name.into());
+        }
+        let owner = session_host::owner(&self.name());
+        let rented = remote::rented().into_iter();
+        let mut rented = rented.filter(|(record, is_used)| *is_used && record.owner == owner);
+        if let Some((record, _)) = rented.find(|(record, _)| record.service != INTERPRETER.name) {
+            members.insert("ends_in_seconds".to_owned(), record.seconds_left().into());
+            members.extend(
+                record
+                    .id
+                    .map(|id| ("service_session".to_owned(), id.into())),
+            );
+        }
+        let choice = self.choice();
+        if let Some(context) = choice.context {
+            members.insert("context_id".to_owned(), context.into());
+            members.insert("persist".to_owned(), choice.persist.unwrap_or(true).into());
+        }
         if let Some(profile) = &devices.page.profile {
             members.insert("context_id".to_owned(), profile.to_string().into());
             members.insert("persist".to_owned(), (!devices.page.no_persist).into());
@@ -273,7 +356,10 @@ impl SessionAccess for McpSession {
     }
 
     async fn open(&self, options: &OpenOptions) -> Result<(), String> {
-        self.check(options)?;
+        match self.rents_browser() {
+            true => self.choose(options).await?,
+            false => self.check(options)?,
+        }
         match options.timeout {
             Some(seconds) => self.extend(seconds).await,
             None => Ok(()),

@@ -357,6 +357,7 @@ mod tests {
             "--remote-proxy=DE",
             "--remote-context=c,read-only",
             "--remote-label=a=b",
+            "--remote-choices",
             "--max-rented=3",
             "--max-rented-minutes=90",
         ];

@@ -183,6 +183,7 @@ impl McpSession {
             idle_seconds: None,
             policy: None,
             record: None,
+            remote: None,
             http: self.http.clone(),
         };
         let client = find_or_start(&self.state, &self.paths, options, None).await;

@@ -21,6 +21,7 @@ use super::contexts::{self, OpeningContext};
 use super::free_memory::available_bytes;
 use super::metrics_follower::CountFrom;
 use super::problem::{Problem, ProblemKind};
+use super::remote_choice::RemoteChoice;
 use super::request::{ApiRequest, Reach, failure, reply};
 use super::short_hash::short_digits;
 use super::state::{HttpState, OpenSessions, SessionOptions};
@@ -57,6 +58,9 @@ pub(super) struct OpenSession {
     /// records none `true`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     record: Option<bool>,
+    /// What is chosen of the browser at a service, if the server permits it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    remote: Option<RemoteChoice>,
     /// Whether the answer has a token of the role agent that is for this session alone.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     token: bool,
@@ -371,6 +375,7 @@ fn options(request: &ApiRequest, wanted: &OpenSession) -> Result<SessionOptions,
         idle_seconds: wanted.idle_seconds,
         policy: wanted.policy.clone(),
         record: wanted.record,
+        remote: wanted.remote.clone(),
         http,
     };
     let checked = request.state.launcher.check(&options);

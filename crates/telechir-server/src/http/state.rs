@@ -21,6 +21,7 @@ use super::metrics::Metrics;
 use super::metrics_follower::MetricsFollowers;
 use super::problem::{Problem, ProblemKind};
 use super::recordings::RecordingStore;
+use super::remote_choice::RemoteChoice;
 use super::request::Reach;
 use super::session_addresses::SessionAddresses;
 use super::tickets::{KEY_HEADER, ViewTickets};
@@ -101,6 +102,8 @@ pub struct SessionOptions {
     pub policy: Option<String>,
     /// Whether it is recorded; absent for what the server does.
     pub record: Option<bool>,
+    /// What the client chooses of a browser at a service.
+    pub remote: Option<RemoteChoice>,
     /// The member `http` of the session's configuration: to whom it belongs.
     pub http: Value,
 }

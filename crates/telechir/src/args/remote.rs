@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use clap::Args;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use telechir_policy::RentedCeiling;
 use telechir_protocol::Size;
 use telechir_remote::{
     ContextUse, Proxy, RemoteService, RentalLimits, RentalPlan, SERVICES, StoredContext,
 };
 use telechir_remote_devices::ActionServiceAddress;
+use telechir_server::http::RemoteChoice;
 
 use crate::env;
 
@@ -28,7 +30,7 @@ const ACTION_SERVICE_TOKEN: &str = "ACTION_SERVICE_TOKEN";
 /// The AWS variable of a secret that not every key has.
 const SESSION_TOKEN: &str = "AWS_SESSION_TOKEN";
 
-#[derive(Debug, Args, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Args, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct RemoteArguments {
     /// Rent the browser at a service: steel, browserbase, browser-engine, agentcore, kernel or
@@ -54,6 +56,11 @@ pub(crate) struct RemoteArguments {
     /// Label of the session at the service; repeatable.
     #[arg(long, help_heading = HEADING, value_name = "NAME=VALUE", requires = "remote", value_parser = label)]
     pub(crate) remote_label: Vec<String>,
+    /// Let whoever opens a session (over HTTP, or a model by `browser_session`) choose the context, the
+    /// proxy and its country, and a shorter time. Whoever may choose the context can use every login
+    /// that is stored at the service.
+    #[arg(long, help_heading = HEADING, requires = "remote")]
+    pub(crate) remote_choices: bool,
     /// Rent no browser if you rent this many already, in all sessions together [default: 3].
     #[arg(long, help_heading = HEADING, value_name = "N")]
     pub(crate) max_rented: Option<usize>,
@@ -76,6 +83,73 @@ impl RemoteArguments {
             (ACTION_SERVICE, address) => Some(address),
             _ => None,
         }
+    }
+
+    /// The flags, by their names without `--`, that a choice changes.
+    ///
+    /// # Errors
+    /// If nothing can be chosen here, or the service cannot do it; nothing was opened.
+    pub(crate) fn chosen(
+        &self,
+        choice: &RemoteChoice,
+        size: Size,
+    ) -> Result<Vec<(&'static str, Value)>, String> {
+        if !matches!(self.service(), Some((_, None))) {
+            return Err("no browser is rented for a session here; omit it".to_owned());
+        }
+        if !self.remote_choices {
+            let why = "the flags decide about the rented browser: --remote-choices was not given";
+            return Err(why.to_owned());
+        }
+        let mut changed = self.clone();
+        if let Some(seconds) = choice.timeout_seconds {
+            let most = self.remote_timeout.unwrap_or(DEFAULT_SECONDS);
+            if !(1..=most).contains(&seconds) {
+                return Err(format!(
+                    "timeout: expected 1 to {most} seconds, found {seconds}"
+                ));
+            }
+            changed.remote_timeout = Some(seconds);
+        }
+        match (choice.proxy, &choice.country) {
+            (Some(false), Some(_)) => {
+                return Err("country: a country needs a proxy".to_owned());
+            }
+            (Some(false), None) => changed.remote_proxy = None,
+            (_, Some(code)) => {
+                let code = country(code).ok().filter(|code| !code.is_empty());
+                let code = code.ok_or("country: expected two letters, such as DE")?;
+                changed.remote_proxy = Some(code);
+            }
+            (Some(true), None) => {
+                changed.remote_proxy.get_or_insert_default();
+            }
+            (None, None) => {}
+        }
+        match (&choice.context, choice.persist) {
+            (Some(id), persist) => {
+                let use_ = if persist == Some(false) {
+                    ",read-only"
+                } else {
+                    ""
+                };
+                let text = context_text(&format!("{id}{use_}")).ok();
+                let text = text.filter(|_| !id.contains(','));
+                changed.remote_context = Some(text.ok_or("context: expected an id")?);
+            }
+            (None, Some(_)) => return Err("persist: it needs a context".to_owned()),
+            (None, None) => {}
+        }
+        changed.check(size)?;
+        let text = |value: Option<String>| value.map_or(Value::Null, Value::from);
+        Ok(vec![
+            (
+                "remote_timeout",
+                changed.remote_timeout.map_or(Value::Null, Value::from),
+            ),
+            ("remote_proxy", text(changed.remote_proxy)),
+            ("remote_context", text(changed.remote_context)),
+        ])
     }
 
     /// A given flag about what is rented, that a browser and a shell have.
@@ -334,6 +408,70 @@ mod tests {
             "action:https://me:secret@h.example/",
         ] {
             assert!(service_and_session(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_choice_changes_flags_where_it_is_permitted() {
+        let size = Size::new(1280, 800);
+        let steel = RemoteArguments {
+            remote: Some("steel".to_owned()),
+            remote_choices: true,
+            ..RemoteArguments::default()
+        };
+        let choice = RemoteChoice {
+            context: Some("shop".to_owned()),
+            persist: Some(false),
+            timeout_seconds: Some(60),
+            proxy: None,
+            country: Some("de".to_owned()),
+        };
+        assert_eq!(
+            steel.chosen(&choice, size).expect("flags"),
+            [
+                ("remote_timeout", 60.into()),
+                ("remote_proxy", "DE".into()),
+                ("remote_context", "shop,read-only".into()),
+            ]
+        );
+        let of = |service: &str, remote_choices| RemoteArguments {
+            remote: Some(service.to_owned()),
+            remote_choices,
+            ..RemoteArguments::default()
+        };
+        for (arguments, choice, problem) in [
+            (of("steel", false), choice.clone(), "--remote-choices"),
+            (of("steel:s1", true), choice.clone(), "no browser is rented"),
+            (of("action", true), choice.clone(), "no browser is rented"),
+            (RemoteArguments::default(), choice.clone(), "no browser"),
+            (of("kernel", true), choice.clone(), "--remote-proxy: kernel"),
+            (
+                of("steel", true),
+                RemoteChoice {
+                    timeout_seconds: Some(901),
+                    ..RemoteChoice::default()
+                },
+                "1 to 900",
+            ),
+            (
+                of("steel", true),
+                RemoteChoice {
+                    context: Some("a,read-only".to_owned()),
+                    ..RemoteChoice::default()
+                },
+                "context",
+            ),
+            (
+                of("steel", true),
+                RemoteChoice {
+                    country: Some("Germany".to_owned()),
+                    ..RemoteChoice::default()
+                },
+                "two letters",
+            ),
+        ] {
+            let error = arguments.chosen(&choice, size).expect_err(problem);
+            assert!(error.contains(problem), "{error}");
         }
     }
 

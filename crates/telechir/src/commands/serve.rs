@@ -20,7 +20,8 @@ use serde_json::Value;
 use telechir_host::{SessionPaths, launch};
 use telechir_server::http::{
     ContextStore, HttpSettings, Listener, McpEndpoint, OpenSessionLimits, RecordingStore,
-    ServerTls, SessionLauncher, SessionOptions, Shutdown, ViewTickets, serve as serve_http,
+    RemoteChoice, ServerTls, SessionLauncher, SessionOptions, Shutdown, ViewTickets,
+    serve as serve_http,
 };
 use telechir_tools::{Capabilities, ToolCatalog, ToolSelection};
 use tokio::net::{TcpListener, UnixListener, UnixStream};
@@ -36,6 +37,8 @@ use crate::env;
 use crate::error::CliError;
 use crate::log::print_note;
 use crate::recording_folder::ServedRecordings;
+use crate::remote;
+use crate::secrets::Secrets;
 use crate::session_config::GivenFlags;
 use crate::session_host::{DEFAULT_IDLE_SECONDS, host_program};
 use crate::socket_folder::folder;
@@ -56,6 +59,9 @@ async fn run(flags: ServeFlags) -> Result<ExitCode, CliError> {
     let known = tokens
         .list()
         .map_err(|e| CliError::message(e.to_string()))?;
+    // Sessions get them from here, not from their environment.
+    let secrets = remote::secrets_of(&flags.devices)?;
+    remote::release_left_by_environment().await;
     let tls = tls(&flags)?;
     raise_open_files();
     let listener = listen(&flags.listen, &flags.behind_proxy, tls.clone()).await?;
@@ -92,6 +98,7 @@ async fn run(flags: ServeFlags) -> Result<ExitCode, CliError> {
     let launcher = Arc::new(Launcher {
         flags: GivenFlags::new(&flags.devices, &flags.safety, flags.idle_timeout)?,
         contexts: contexts(&flags)?,
+        secrets,
         arguments: flags,
         token_file: tokens.path().to_string_lossy().into_owned(),
     });
@@ -242,6 +249,8 @@ struct Launcher {
     contexts: Option<Arc<Contexts>>,
     arguments: ServeFlags,
     token_file: String,
+    /// The values of the variables that the flags name.
+    secrets: Secrets,
 }
 
 #[async_trait]
@@ -251,11 +260,14 @@ impl SessionLauncher for Launcher {
     }
 
     fn check(&self, options: &SessionOptions) -> Result<(), String> {
-        monitors(options)?;
+        let monitors = monitors(options)?;
         self.check_record(options.record)?;
         if let Some(text) = &options.policy {
             let read = crate::policy::read_own(text);
             read.map_err(|error| format!("`policy`: {}", error.text()))?;
+        }
+        if let Some(choice) = &options.remote {
+            self.chosen(options, monitors.as_ref(), choice)?;
         }
         Ok(())
     }
@@ -272,9 +284,15 @@ impl SessionLauncher for Launcher {
         if let Some(monitors) = monitors(&options)? {
             flags.set("display", monitors.to_string().into());
         }
-        if let Some(profile) = options.profile {
-            flags.set("profile", profile.into());
+        if let Some(profile) = &options.profile {
+            flags.set("profile", profile.as_str().into());
             flags.set("no_persist", false.into());
+        }
+        if let Some(choice) = &options.remote {
+            let monitors = monitors(&options)?;
+            for (member, value) in self.chosen(&options, monitors.as_ref(), choice)? {
+                flags.set(member, value);
+            }
         }
         if let Some(seconds) = options.idle_seconds {
             flags.set("idle_timeout", seconds.into());
@@ -294,7 +312,8 @@ impl SessionLauncher for Launcher {
         flags.set("run", id.into());
         flags.set("token_file", Value::String(self.token_file.clone()));
         flags.set("http", options.http);
-        let config = flags.into_config(DEFAULT_IDLE_SECONDS);
+        let mut config = flags.into_config(DEFAULT_IDLE_SECONDS);
+        self.secrets.add_to(&mut config);
         let program = host_program(paths, &self.arguments.devices.shell_env);
         let launched = launch(paths, program, &config).await;
         launched.map_err(|error| error.to_string())
@@ -317,6 +336,23 @@ impl Launcher {
             ),
             Some(_) | None => Ok(()),
         }
+    }
+
+    /// The flags of a session whose client chooses something of its browser at a service.
+    fn chosen(
+        &self,
+        options: &SessionOptions,
+        monitors: Option<&Monitors>,
+        choice: &RemoteChoice,
+    ) -> Result<Vec<(&'static str, Value)>, String> {
+        if !options.devices.iter().any(|device| device == "browser") {
+            return Err("`remote`: this session has no browser".to_owned());
+        }
+        let devices = &self.arguments.devices;
+        let first = monitors.and_then(|monitors| monitors.sizes().first().copied());
+        let size = first.unwrap_or_else(|| devices.browser_size());
+        let chosen = devices.page.remote.chosen(choice, size);
+        chosen.map_err(|why| format!("`remote`: {why}"))
     }
 }
 

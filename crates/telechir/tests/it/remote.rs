@@ -17,6 +17,7 @@ use crate::exec::{anthropic, member};
 use crate::mcp::{Client, MODERN};
 use crate::passwords::holding;
 use crate::runs::model::{Model, message, responses};
+use crate::serve::client::Server;
 use crate::telechir::Ran;
 
 /// A service, the Chromium behind it, and a telechir that uses it.
@@ -425,4 +426,98 @@ fn a_shell_at_a_service_is_rented_used_and_released() {
     let unused = ["exec", "--dialect", "neutral", "--shell", "--max-rented=1"];
     Ran::of(&mut remote.command(&unused), "[]").fails(2, &["nothing is rented"]);
     assert_eq!(remote.double.sessions().len(), 2);
+}
+
+#[test]
+fn a_client_chooses_what_the_flags_leave_to_it() {
+    let remote = RemoteFixture::new(Face::Steel);
+    let variables = remote.double.environment();
+    let variables: Vec<(&str, &str)> = variables
+        .iter()
+        .map(|(name, value)| (*name, value.as_str()))
+        .collect();
+    let flags = ["--browser", "--remote=steel"];
+    let choice =
+        json!({ "action": "open", "context_id": "shop", "persist": false, "proxy_country": "DE" });
+    let mut client = Client::start_with(MODERN, &flags, &variables);
+    let refused = client.call("browser_session", &choice);
+    assert!(
+        refused.to_string().contains("--remote-choices"),
+        "{refused}"
+    );
+    client.leave();
+    assert_eq!(remote.double.sessions().len(), 0);
+
+    let mut client = Client::start_with(
+        MODERN,
+        &[&flags[..], &["--remote-choices"]].concat(),
+        &variables,
+    );
+    client.call("browser_session", &choice);
+    let look = json!({ "action": "snapshot" });
+    client.call("execute_browser", &look);
+    let creation = remote.double.sessions()[0].creation.clone();
+    assert_eq!(creation["profileId"], "shop", "{creation}");
+    assert_eq!(creation["persistProfile"], false, "{creation}");
+    assert_eq!(creation["useProxy"]["geolocation"]["country"], "DE");
+    let status = client.call("browser_session", &json!({ "action": "status" }));
+    let status = status.to_string();
+    for part in ["steel", "shop", "ends_in_seconds", "service_session"] {
+        assert!(status.contains(part), "{part}: {status}");
+    }
+    for secret in [KEY, ADDRESS_SECRET, LIVE_VIEW_SECRET] {
+        assert!(!status.contains(secret), "{secret}");
+    }
+    // What runs stays as it is, until it is closed.
+    let other = json!({ "action": "open", "context_id": "bank" });
+    let refused = client.call("browser_session", &other).to_string();
+    assert!(refused.contains("close the session first"), "{refused}");
+    client.call("browser_session", &json!({ "action": "close" }));
+    assert_eventually_blocking!(remote.double.running(), |running| *running == 0);
+    client.call("browser_session", &other);
+    client.call("execute_browser", &look);
+    let creation = remote.double.sessions()[1].creation.clone();
+    assert_eq!(creation["profileId"], "bank", "{creation}");
+    assert_eq!(creation["persistProfile"], true, "{creation}");
+    client.leave();
+    assert_eventually_blocking!(remote.double.running(), |running| *running == 0);
+}
+
+#[test]
+fn a_session_over_http_rents_its_browser_as_its_client_chooses() {
+    let remote = RemoteFixture::new(Face::Steel);
+    let flags = [
+        "--browser",
+        "--remote=steel",
+        "--remote-choices",
+        "--remote-timeout=600",
+    ];
+    let server = Server::with_variables(&flags, remote.double.environment());
+    let agent = server.client("agent");
+    for (choice, problem) in [
+        (json!({ "timeout_seconds": 601 }), "1 to 600"),
+        (json!({ "persist": false }), "context"),
+        (json!({ "country": "DE", "proxy": false }), "proxy"),
+        (json!({ "session": "s1" }), "session"),
+    ] {
+        let body = json!({ "devices": ["browser"], "remote": choice }).to_string();
+        let refused = agent.request("POST", "/v1/sessions", Some(&body));
+        assert_eq!(refused.status, 422, "{refused:?}");
+        assert!(refused.body.contains(problem), "{refused:?}");
+    }
+    assert_eq!(remote.double.sessions().len(), 0);
+    let choice = json!({ "context": "shop", "timeout_seconds": 60, "proxy": true });
+    let id = agent.open(&json!({ "devices": ["browser"], "remote": choice }));
+    let creation = remote.double.sessions()[0].creation.clone();
+    assert_eq!(creation["profileId"], "shop", "{creation}");
+    assert_eq!(creation["persistProfile"], true, "{creation}");
+    assert_eq!(creation["timeout"], 60_000, "{creation}");
+    assert_eq!(creation["useProxy"], true, "{creation}");
+    let described = agent.get(&format!("/v1/sessions/{id}")).to_string();
+    let output = described + &server.log();
+    for secret in [KEY, ADDRESS_SECRET, LIVE_VIEW_SECRET] {
+        assert!(!output.contains(secret), "{secret}");
+    }
+    server.assert_closes(&agent, &id);
+    assert_eq!(remote.double.running(), 0);
 }

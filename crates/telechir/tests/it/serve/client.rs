@@ -19,6 +19,7 @@ const READ_TIMEOUT: Duration = Duration::from_secs(60);
 pub(crate) struct Server {
     pub(crate) sessions: SessionFixture,
     flags: Vec<String>,
+    variables: Vec<(&'static str, String)>,
     listen: String,
     child: Child,
     pub(crate) address: String,
@@ -47,25 +48,38 @@ impl Server {
         let policy = format!("--policy={}", sessions.file("policy.toml").display());
         let mut all = vec!["serve".to_owned(), policy];
         all.extend(flags.iter().map(|flag| (*flag).to_owned()));
-        Self::started(sessions, all, "127.0.0.1:0")
+        Self::started(sessions, all, "127.0.0.1:0", Vec::new())
+    }
+
+    /// A server with further environment variables.
+    pub(crate) fn with_variables(flags: &[&str], variables: Vec<(&'static str, String)>) -> Self {
+        let all = ["serve"].iter().chain(flags);
+        let all = all.map(|flag| (*flag).to_owned()).collect();
+        Self::started(SessionFixture::new(), all, "127.0.0.1:0", variables)
     }
 
     /// A server at another address.
     pub(crate) fn at(sessions: SessionFixture, flags: &[&str], listen: &str) -> Self {
         let flags = ["serve"].iter().chain(flags);
         let flags = flags.map(|flag| (*flag).to_owned()).collect();
-        Self::started(sessions, flags, listen)
+        Self::started(sessions, flags, listen, Vec::new())
     }
 
-    fn started(sessions: SessionFixture, mut flags: Vec<String>, listen: &str) -> Self {
+    fn started(
+        sessions: SessionFixture,
+        mut flags: Vec<String>,
+        listen: &str,
+        variables: Vec<(&'static str, String)>,
+    ) -> Self {
         // Other tests use the machine's memory at the same time.
         if !flags.iter().any(|flag| flag.contains("min-free-memory")) {
             flags.push("--min-free-memory=0".to_owned());
         }
-        let (child, address) = start(&sessions, &flags, listen);
+        let (child, address) = start(&sessions, &flags, &variables, listen);
         Self {
             sessions,
             flags,
+            variables,
             listen: listen.to_owned(),
             child,
             address,
@@ -90,7 +104,8 @@ impl Server {
 
     /// Starts a server that has ended again, at another port: its own may be another process's by now.
     pub(crate) fn start_again(&mut self) {
-        (self.child, self.address) = start(&self.sessions, &self.flags, &self.listen);
+        (self.child, self.address) =
+            start(&self.sessions, &self.flags, &self.variables, &self.listen);
     }
 
     /// Kills the server as `kill -9` does, and starts it again at another port.
@@ -155,7 +170,12 @@ impl Drop for Server {
 }
 
 /// Starts a server, and returns it with the address that it prints.
-fn start(sessions: &SessionFixture, flags: &[String], address: &str) -> (Child, String) {
+fn start(
+    sessions: &SessionFixture,
+    flags: &[String],
+    variables: &[(&'static str, String)],
+    address: &str,
+) -> (Child, String) {
     let mut flags: Vec<&str> = flags.iter().map(String::as_str).collect();
     let listen = format!("--listen={address}");
     flags.push(&listen);
@@ -164,6 +184,7 @@ fn start(sessions: &SessionFixture, flags: &[String], address: &str) -> (Child, 
     let file = std::fs::File::create(&log).expect("a log");
     let mut command: Command = sessions.command(&flags);
     let child = command
+        .envs(variables.iter().cloned())
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(file)
