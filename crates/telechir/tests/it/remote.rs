@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::io::Write as _;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -520,4 +521,41 @@ fn a_session_over_http_rents_its_browser_as_its_client_chooses() {
     }
     server.assert_closes(&agent, &id);
     assert_eq!(remote.double.running(), 0);
+}
+
+/// The service would let it run on while it is connected.
+#[test]
+fn a_browser_without_an_end_of_its_own_is_released_when_no_more_may_be_rented() {
+    let remote = RemoteFixture::new(Face::Kernel);
+    let folder = remote.fixture.telechir.folder();
+    let folder = folder.join(".local/state/telechir/rented");
+    fs::create_dir_all(&folder).expect("a folder");
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let now = now.expect("a time").as_secs();
+    // Of ten minutes, 13 seconds are left.
+    let used = json!({
+        "mark": "m-1", "service": "kernel", "from": now - 587, "until": now,
+    });
+    fs::write(folder.join("usage.jsonl"), used.to_string()).expect("a file");
+    let flags = [
+        "--session=work",
+        "--remote-timeout=10",
+        "--max-rented-minutes=10",
+    ];
+    assert_read_hello(&remote.click(&flags));
+    assert_eq!(remote.double.running(), 1);
+    assert_eventually_blocking!(remote.double.running(), |running| *running == 0);
+    assert_eq!(remote.double.sessions()[0].releases, 1);
+    let answers = remote.click(&["--session=work"]).json();
+    assert!(
+        answers[0]
+            .to_string()
+            .contains("no more time may be rented"),
+        "{answers}"
+    );
+    remote.close("work");
+    assert_eq!(remote.entries(), 0);
+    remote
+        .click(&["--remote-timeout=10", "--max-rented-minutes=10"])
+        .fails(1, &["s are left of the 10 minutes"]);
 }
