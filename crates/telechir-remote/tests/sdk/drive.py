@@ -110,6 +110,41 @@ def agentcore(base, key, mark):
         profileIdentifier="profile-abcdefghij", **browser, **session, clientToken=f"save-{mark}"
     )
     client.stop_browser_session(**browser, **session, clientToken=f"stop-{mark}")
+    code_interpreter(client, mark)
+
+
+def code_interpreter(client, mark):
+    interpreter = {"codeInterpreterIdentifier": "aws.codeinterpreter.v1"}
+    made = client.start_code_interpreter_session(
+        **interpreter, name="telechir", sessionTimeoutSeconds=900, clientToken=f"shell-{mark}"
+    )
+    session = {"sessionId": made["sessionId"]}
+    assert client.get_code_interpreter_session(**interpreter, **session)["status"] == "READY"
+
+    def invoke(name, **arguments):
+        answer = client.invoke_code_interpreter(
+            **interpreter, **session, name=name, arguments=arguments
+        )
+        (event,) = list(answer["stream"])
+        return event["result"]["structuredContent"]
+
+    output = invoke("executeCommand", command="echo out; echo err >&2; exit 3")
+    assert (output["stdout"], output["stderr"], output["exitCode"]) == ("out\n", "err\n", 3), output
+    task = invoke("startCommandExecution", command="sleep 1000")["taskId"]
+    assert invoke("getTask", taskId=task)["taskStatus"] == "working"
+    assert invoke("stopTask", taskId=task)["taskStatus"] == "canceled"
+    try:
+        invoke("getTask", taskId="none")
+        raise AssertionError("an unknown task has no error")
+    except botocore_exceptions().EventStreamError as error:
+        assert "no such task" in str(error), error
+    client.stop_code_interpreter_session(**interpreter, **session, clientToken=f"stop-{mark}-shell")
+
+
+def botocore_exceptions():
+    import botocore.exceptions
+
+    return botocore.exceptions
 
 
 def sign():

@@ -18,8 +18,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use telechir_protocol::Size;
 use telechir_remote::{
-    AccountLimits, ContextUse, Proxy, RemoteService, RemoteSession, RentalMark, RentalPlan,
-    ServiceAccount, StoredContext,
+    AccountLimits, ContextUse, INTERPRETER, Proxy, RemoteService, RemoteSession, RentalMark,
+    RentalPlan, ServiceAccount, StoredContext,
 };
 use telechir_testkit::remote::{Face, KEY, RemoteDouble};
 
@@ -55,6 +55,15 @@ fn full(face: Face) -> RentalPlan {
     }
 }
 
+fn account_of(service: &'static RemoteService, double: &RemoteDouble) -> ServiceAccount {
+    let account = ServiceAccount::new(service, None, AccountLimits::default(), |name| {
+        let variables = double.environment().into_iter();
+        let mut found = variables.filter(|(known, _)| *known == name);
+        found.next().map(|(_, value)| value)
+    });
+    account.expect("an account")
+}
+
 fn python(arguments: &[&str]) -> Command {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let python = here.join("../../target/remote-sdk/bin/python");
@@ -87,12 +96,8 @@ async fn the_services_own_sdks_drive_the_doubles_and_send_the_same() {
         assert_eq!(double.running(), 0, "{face:?}: the SDK released it");
         let sent = double.sessions().remove(0).creation;
         let service = RemoteService::named(face.name()).expect("a service");
-        let account = ServiceAccount::new(service, None, AccountLimits::default(), |name| {
-            let variables = double.environment().into_iter();
-            let mut found = variables.filter(|(known, _)| *known == name);
-            found.next().map(|(_, value)| value)
-        });
-        let ours = RemoteSession::creation(&account.expect("an account"), &full(face), &mark);
+        let account = account_of(service, &double);
+        let ours = RemoteSession::creation(&account, &full(face), &mark);
         if face == Face::Hyperbrowser {
             // It sends every default as well.
             for (name, value) in ours.as_object().expect("members") {
@@ -102,6 +107,14 @@ async fn the_services_own_sdks_drive_the_doubles_and_send_the_same() {
             assert_eq!(ours, sent, "{face:?}");
         }
         assert_ne!(ours, Value::Null);
+        if face == Face::AgentCore {
+            let sent = double.sessions().remove(1).creation;
+            let mark: RentalMark =
+                serde_json::from_value(format!("shell-{mark}").into()).expect("a mark");
+            let account = account_of(&INTERPRETER, &double);
+            let ours = RemoteSession::creation(&account, &full(face), &mark);
+            assert_eq!(ours, sent, "the interpreter");
+        }
     }
 }
 
