@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use rmcp::ErrorData;
 use rmcp::model::{
-    ClientRequest, CustomRequest, ErrorCode, JsonRpcMessage, NumberOrString, RequestId,
+    ClientRequest, CustomRequest, ErrorCode, GetMeta as _, JsonRpcMessage, NumberOrString,
+    RequestId,
 };
 use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
@@ -173,8 +174,10 @@ fn unreadable_handshake(
     if let JsonRpcMessage::Request(request) = message
         && let ClientRequest::CustomRequest(custom) = &request.request
         && custom.method == "initialize"
+        // The versions without a handshake have no such method, as the handler answers.
+        && custom.get_meta().protocol_version().is_none()
     {
-        let error = parameters::error_of(custom);
+        let error = parameters::error_of_handshake(custom);
         let id = Some(request.id.clone());
         return Some(TxJsonRpcMessage::<RoleServer>::error(error, id));
     }
@@ -204,6 +207,7 @@ fn error_of_value(value: &Value) -> Option<TxJsonRpcMessage<RoleServer>> {
     let id = value.get("id").and_then(request_id);
     if let (true, Some(id), Some(method)) = (has_version, &id, value["method"].as_str())
         && let Some(params @ Value::Object(_)) = value.get("params")
+        && parameters::are_of(method)
     {
         let request = CustomRequest::new(method, Some(params.clone()));
         let error = parameters::error_of(&request);

@@ -41,18 +41,7 @@ const INPUT_RESPONSES: MethodParameter = optional("/inputResponses", MethodParam
 const REQUEST_STATE: MethodParameter = optional("/requestState", MethodParameterKind::Text);
 
 /// The methods with parameters that this server has.
-const METHODS: [(&str, &[MethodParameter]); 6] = [
-    (
-        "initialize",
-        &[
-            required("/protocolVersion", MethodParameterKind::Text),
-            required("/capabilities", MethodParameterKind::Object),
-            required("/clientInfo", MethodParameterKind::Object),
-            required("/clientInfo/name", MethodParameterKind::Text),
-            required("/clientInfo/version", MethodParameterKind::Text),
-            META,
-        ],
-    ),
+const METHODS: [(&str, &[MethodParameter]); 5] = [
     (
         "tools/call",
         &[
@@ -76,7 +65,21 @@ const METHODS: [(&str, &[MethodParameter]); 6] = [
     ("resources/list", PAGINATED),
     ("resources/templates/list", PAGINATED),
 ];
+/// Those of `initialize`, a method of the versions with a handshake alone.
+const HANDSHAKE: &[MethodParameter] = &[
+    required("/protocolVersion", MethodParameterKind::Text),
+    required("/capabilities", MethodParameterKind::Object),
+    required("/clientInfo", MethodParameterKind::Object),
+    required("/clientInfo/name", MethodParameterKind::Text),
+    required("/clientInfo/version", MethodParameterKind::Text),
+    META,
+];
 const PAGINATED: &[MethodParameter] = &[optional("/cursor", MethodParameterKind::Text), META];
+
+/// Whether the parameters of this method are known here.
+pub(super) fn are_of(method: &str) -> bool {
+    METHODS.iter().any(|(name, _)| *name == method)
+}
 
 /// The answer to a request that the protocol's types cannot read: its method is unknown, or its
 /// parameters are not those of the method.
@@ -87,6 +90,19 @@ pub(super) fn error_of(request: &CustomRequest) -> ErrorData {
         let message = format!("unknown method {shown}");
         return ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None);
     };
+    wrong_parameter(method, parameters, request)
+}
+
+/// The answer to a handshake that the protocol's types cannot read.
+pub(super) fn error_of_handshake(request: &CustomRequest) -> ErrorData {
+    wrong_parameter(&request.method, HANDSHAKE, request)
+}
+
+fn wrong_parameter(
+    method: &str,
+    parameters: &[MethodParameter],
+    request: &CustomRequest,
+) -> ErrorData {
     let params = request.params.clone().unwrap_or_default();
     let wrong = parameters
         .iter()
@@ -243,6 +259,21 @@ mod tests {
             assert!(text.starts_with(&format!("{method}: {expected}")), "{text}");
             assert!(text.len() < 300, "{text}");
         }
+    }
+
+    /// A client finds out so that a server has no handshake.
+    #[test]
+    fn a_version_without_a_handshake_has_no_such_method() {
+        let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28"});
+        let request = json!({
+            "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"_meta": meta},
+        });
+        let read = read_message(request.to_string().as_bytes());
+        let ReadMessage::Message(message) = read else {
+            panic!("expected a message, found {read:?}");
+        };
+        let error = error_of(&unread(*message));
+        assert_eq!(error.code, ErrorCode::METHOD_NOT_FOUND);
     }
 
     #[test]
