@@ -228,8 +228,10 @@ impl Agent {
     }
 
     /// Requests responses as streams, and gives the model's text to `receiver` as it arrives, without
-    /// secrets. It is for display: a response may break off and be requested again. The complete text
-    /// is in [`SessionEvent::AssistantMessage`] afterwards, as without a stream.
+    /// secrets, and an empty piece at the end of each response. It is for display: a response may break
+    /// off and be requested again, and nothing is given on before the end while the shell waits for
+    /// hidden input. The complete text is in [`SessionEvent::AssistantMessage`] afterwards, as without
+    /// a stream.
     #[must_use]
     pub fn stream_text_to(mut self, receiver: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.sender.text_receiver = Some(TextReceiver(Arc::new(receiver)));

@@ -83,11 +83,14 @@ impl Redactor {
         let quoted = quoted.flat_map(|value| [format!("\"{value}\""), format!("\"{value}\\n\"")]);
         let quoted: Vec<String> = quoted.collect();
         let hidden = || self.secrets.iter().chain(&self.inputs).chain(&quoted);
-        let longest = hidden().map(String::len).max().unwrap_or(0);
-        let ready = text.len().saturating_sub(longest);
-        let mut end = (0..=ready)
-            .rfind(|at| text.is_char_boundary(*at))
-            .unwrap_or(0);
+        // What the text ends with may be the beginning of one.
+        let beginnings = hidden().filter_map(|hidden| {
+            let mut lengths = (1..hidden.len().min(text.len() + 1)).rev();
+            lengths.find(|length| {
+                hidden.is_char_boundary(*length) && text.ends_with(&hidden[..*length])
+            })
+        });
+        let mut end = text.len() - beginnings.max().unwrap_or(0);
         // Not in the middle of a secret.
         while let Some(later) = hidden()
             .flat_map(|hidden| text.match_indices(hidden.as_str()))
@@ -97,7 +100,7 @@ impl Redactor {
             end = later.1;
         }
         let ready: String = text.drain(..end).collect();
-        self.text(&ready)
+        self.part(&ready)
     }
 
     /// Removes the secrets from every string and number of a provider's document.
@@ -139,6 +142,11 @@ impl Redactor {
         if self.values.iter().any(|value| value == text.trim_end()) {
             return REMOVED.to_owned();
         }
+        self.part(text)
+    }
+
+    /// A part of a text that is not JSON.
+    pub(crate) fn part(&self, text: &str) -> String {
         let mut text = without(&without(text, &self.secrets), &self.inputs);
         for value in &self.values {
             let (quoted, removed) = (format!("\"{value}\""), format!("\"{REMOVED}\""));
@@ -333,10 +341,22 @@ mod tests {
                 assert!(!ready.contains("0123456789") && !ready.contains("hunter22"));
                 shown.push_str(&ready);
             }
-            shown.push_str(&redactor.text(&pending));
+            shown.push_str(&redactor.part(&pending));
             let as_bytes = |text: &str| text.bytes().map(char::from).collect::<String>();
             assert_eq!(shown, as_bytes(&expected), "pieces of {size} bytes");
         }
+        // Only what may be the beginning of a secret is kept back.
+        let mut text = "a key, and sk-0".to_owned();
+        assert_eq!(redactor.take_ready(&mut text), "a key, and ");
+        assert_eq!(text, "sk-0");
+        let mut short = Redactor::default();
+        short.hide_input(vec!["y".to_owned()]);
+        let mut text = String::new();
+        let pieces = "try yes".chars().map(|character| {
+            text.push(character);
+            short.take_ready(&mut text)
+        });
+        assert_eq!(pieces.collect::<String>(), "try yes");
         let mut text = "nothing to hide".to_owned();
         assert_eq!(Redactor::default().take_ready(&mut text), "nothing to hide");
     }

@@ -10,12 +10,16 @@ use telechir_providers::{
 };
 use telechir_runtime::SessionEvent;
 
-use crate::redact::Redactor;
-use crate::streamed_text::{StreamedText, TextReceiver};
+use crate::streamed_text::{StreamedText, TextDisplay, TextReceiver};
 use crate::{Advice, AgentError, ApiKey, Attempt, HttpError, RetryDecision, RetryRule};
 
 /// Error codes of a failed response that are worth a retry.
-const TRANSIENT_CODES: [&str; 2] = ["server_error", "rate_limit_exceeded"];
+const TRANSIENT_CODES: [&str; 4] = [
+    "server_error",
+    "rate_limit_exceeded",
+    "server_is_overloaded",
+    "slow_down",
+];
 
 /// Sends requests to one provider.
 #[derive(Clone, Debug)]
@@ -48,7 +52,7 @@ impl RequestSender {
         &self,
         conversation: &mut Conversation,
         step: u64,
-        redactor: &Redactor,
+        display: TextDisplay<'_>,
         emit: &(impl Fn(SessionEvent) + Sync),
     ) -> Result<Response, AgentError> {
         let mut request = conversation.request();
@@ -64,7 +68,7 @@ impl RequestSender {
                 screenshots = request.images,
                 "send a request"
             );
-            let sent = self.attempt(conversation, &request, body.clone(), redactor);
+            let sent = self.attempt(conversation, &request, body.clone(), display);
             let failed = match sent.await {
                 Ok((response, request_id)) => {
                     tracing::debug!(?request_id, "got an answer");
@@ -93,7 +97,7 @@ impl RequestSender {
         conversation: &mut Conversation,
         request: &Request,
         body: Bytes,
-        redactor: &Redactor,
+        display: TextDisplay<'_>,
     ) -> Result<(Response, Option<String>), Box<FailedAttempt>> {
         let (name, value) = conversation.key_header(self.key.reveal());
         let mut headers = request.headers.clone();
@@ -106,7 +110,7 @@ impl RequestSender {
         };
         let receiver = self.text_receiver.as_ref();
         let mut streamed =
-            receiver.and_then(|receiver| StreamedText::new(self.dialect, receiver, redactor));
+            receiver.and_then(|receiver| StreamedText::new(self.dialect, receiver, display));
         let sent = self.client.send_in_pieces(request, |bytes| {
             if let Some(streamed) = &mut streamed {
                 streamed.push(bytes);
@@ -223,7 +227,8 @@ impl FailedAttempt {
 
     fn stream(error: StreamError) -> Self {
         let class = match &error {
-            // A rejected request has an error status; what is reported later is temporary.
+            StreamError::Provider { message } if is_permanent(message) => FailureClass::Final,
+            // A rejected request has an error status; what is reported later is mostly temporary.
             StreamError::Provider { .. } => FailureClass::Other(Attempt::Transient),
             StreamError::BadEvent { .. } | StreamError::Truncated { .. } => {
                 FailureClass::Other(Attempt::Malformed)
@@ -278,6 +283,21 @@ impl FailedAttempt {
             class,
         }
     }
+}
+
+/// Whether an error that arrived in a stream would come again.
+fn is_permanent(message: &str) -> bool {
+    const PERMANENT: [&str; 2] = ["insufficient_quota", "invalid_request_error"];
+    exceeds_context(message) || PERMANENT.iter().any(|kind| message.contains(kind))
+}
+
+/// Whether an error's message alone says that the conversation is too long.
+pub(crate) fn exceeds_context(message: &str) -> bool {
+    let error = ProviderError {
+        kind: String::new(),
+        message: message.to_owned(),
+    };
+    error.is_context_exceeded()
 }
 
 fn received(step: u64, duration: Duration, response: &Response) -> SessionEvent {

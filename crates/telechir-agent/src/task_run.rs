@@ -2,13 +2,17 @@
 
 use serde_json::Value;
 use telechir_protocol::{
-    ActionKind, AnsweredTurn, Content, ModelTurn, SafetyCheck, SafetySource, ToolCall, ToolResult,
-    UsageContent,
+    ActionKind, AnsweredTurn, Content, ModelTurn, SafetyCheck, SafetySource, ShellAction,
+    ShellCall, ToolCall, ToolResult, UsageContent,
 };
-use telechir_providers::{Conversation, Report, RequestOptions, Response, StopReason};
+use telechir_providers::{
+    Conversation, DecodeError, Report, RequestOptions, Response, StopReason, StreamError,
+};
 use telechir_runtime::{ConversationEntry, SessionEvent};
 
 use crate::redact::Redactor;
+use crate::request::exceeds_context;
+use crate::streamed_text::TextDisplay;
 use crate::{Agent, AgentError, AgentSession, EndReason, ResumeMessage, RunReport};
 
 pub(crate) struct TaskRun<'a> {
@@ -177,6 +181,13 @@ impl<'a> TaskRun<'a> {
         session: &mut impl AgentSession,
     ) -> Result<Option<Response>, AgentError> {
         let step = u64::from(self.finished.steps) + 1;
+        let display = TextDisplay {
+            redactor: &self.redactor,
+            awaits_hidden_input: match self.agent.sender.text_receiver {
+                Some(_) => awaits_hidden_input(session).await?,
+                None => false,
+            },
+        };
         session.emit(SessionEvent::RequestSent {
             step,
             limit: u64::from(self.agent.max_steps),
@@ -184,7 +195,7 @@ impl<'a> TaskRun<'a> {
         let stop = session.until_stopped();
         let emit = session.emitter();
         let sender = &self.agent.sender;
-        let response = sender.send(&mut self.conversation, step, &self.redactor, &emit);
+        let response = sender.send(&mut self.conversation, step, display, &emit);
         let received = tokio::select! {
             biased;
             received = session.wait_for(response) => Some(received),
@@ -351,7 +362,21 @@ fn announce_losses(session: &impl AgentSession, report: &Report) {
     }
 }
 
+/// Whether the running command waits for input that the shell does not show.
+async fn awaits_hidden_input(session: &mut impl AgentSession) -> Result<bool, AgentError> {
+    let typed = ShellCall {
+        action: ShellAction::SendText("x".to_owned()),
+        ..ShellCall::execute("hidden-input", Vec::new())
+    };
+    let turn = ModelTurn::new(vec![Content::ShellCall(typed)]);
+    let turn = turn.map_err(DecodeError::from)?;
+    Ok(!session.hidden_input(&turn).await?.is_empty())
+}
+
 fn is_context_exceeded(error: &AgentError) -> bool {
+    if let AgentError::Stream(StreamError::Provider { message }) = error {
+        return exceeds_context(message);
+    }
     let AgentError::Refused { kind, message, .. } = error else {
         return false;
     };

@@ -43,7 +43,8 @@ pub(crate) fn checked(params: &Map<String, Value>) -> Result<Map<String, Value>,
     };
     for (name, value) in headers {
         let shown = name.escape_debug();
-        let lower = name.to_ascii_lowercase();
+        // CGI and WSGI servers read `_` as `-`.
+        let lower = name.to_ascii_lowercase().replace('_', "-");
         let is_token = !name.is_empty()
             && name
                 .bytes()
@@ -98,6 +99,8 @@ mod tests {
             "Proxy-Authorization",
             "Sec-Fetch-Site",
             "X-Forwarded-For",
+            "X_Forwarded_For",
+            "X_Real_IP",
             "Forwarded",
             "Content-Length",
             "Transfer-Encoding",

@@ -25,6 +25,10 @@ const DEVICE: &str = "screen of the action service";
 const ANSWER_TIME: Duration = Duration::from_secs(30);
 /// A screenshot without compression of a large screen.
 const MAX_ANSWER_BYTES: usize = 64 << 20;
+/// Shorter parts of an address are words such as `v1`.
+const MIN_SECRET_BYTES: usize = 8;
+/// Maximum length of the text of a performed action.
+const MAX_TEXT_CHARS: usize = 16_000;
 /// As much of a refusal explains it.
 const MAX_QUOTED_CHARS: usize = 300;
 /// Tries for a screenshot, which changes nothing.
@@ -140,15 +144,22 @@ impl ActionService {
             return Err(self.refusal(&response));
         }
         let document: Value = serde_json::from_slice(&response.body).unwrap_or_default();
-        let problem = document["error"].as_str().filter(|text| !text.is_empty());
+        let problem = match &document["error"] {
+            Value::Null | Value::Bool(false) => None,
+            Value::String(text) if text.is_empty() => None,
+            Value::String(text) => Some(text.clone()),
+            problem @ (Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
+                Some(problem.to_string())
+            }
+        };
         if document["ok"] == false || problem.is_some() {
-            let reason = self.clean(problem.unwrap_or("without a reason"));
+            let reason = self.clean(problem.as_deref().unwrap_or("without a reason"));
             return Err(refused(format!(
                 "The action service did not perform it: {reason}"
             )));
         }
         let text = document["text"].as_str().filter(|text| !text.is_empty());
-        Ok(text.map(str::to_owned))
+        Ok(text.map(|text| shortened(&self.without_secrets(text))))
     }
 
     async fn screenshot(&mut self) -> Result<Frame, DeviceError> {
@@ -266,10 +277,22 @@ impl ActionService {
         }
     }
 
+    /// A text of the service without its token and the parts of its address, which can be a secret.
+    fn without_secrets(&self, text: &str) -> String {
+        let token = self.token.as_ref().map(ApiKey::reveal);
+        let base = self.http.base();
+        let path = base
+            .split_once("://")
+            .and_then(|(_, rest)| rest.split_once('/'));
+        let parts = path.into_iter().flat_map(|(_, path)| path.split('/'));
+        let parts = parts.filter(|part| part.len() >= MIN_SECRET_BYTES);
+        let secrets = token.into_iter().chain(parts);
+        secrets.fold(text.to_owned(), |text, secret| text.replace(secret, "…"))
+    }
+
     /// A text of the service without its token, addresses and control characters.
     fn clean(&self, text: &str) -> String {
-        let token = self.token.as_ref().map(ApiKey::reveal);
-        let text = token.map_or_else(|| text.to_owned(), |token| text.replace(token, "…"));
+        let text = self.without_secrets(text);
         let words = text.split_whitespace();
         let words = words.map(|word| if word.contains("://") { "…" } else { word });
         let words: Vec<&str> = words.collect();
@@ -277,6 +300,16 @@ impl ActionService {
         let visible = visible.chars().filter(|c| !c.is_control());
         visible.take(MAX_QUOTED_CHARS).collect()
     }
+}
+
+/// A text of an action, cut if it is long.
+fn shortened(text: &str) -> String {
+    let count = text.chars().count();
+    if count <= MAX_TEXT_CHARS {
+        return text.to_owned();
+    }
+    let start: String = text.chars().take(MAX_TEXT_CHARS).collect();
+    format!("{start}\n[the first {MAX_TEXT_CHARS} of {count} characters]")
 }
 
 #[async_trait]

@@ -381,8 +381,10 @@ impl Shell for InterpreterShell {
 
     async fn restart(&mut self) -> Result<(), DeviceError> {
         self.end_running().await?;
-        for job in std::mem::take(&mut self.jobs) {
-            self.ask(InterpreterCall::Stop(&job.task), END_TIME).await?;
+        // One that cannot be stopped stays listed.
+        while let Some(task) = self.jobs.last().map(|job| job.task.clone()) {
+            self.ask(InterpreterCall::Stop(&task), END_TIME).await?;
+            self.jobs.pop();
         }
         self.generation += 1;
         self.cwd = None;

@@ -66,6 +66,8 @@ struct RentalTime {
     total: Option<Duration>,
     warned: Warned,
     is_extendable: bool,
+    /// Whether the service has certainly not extended it when it was asked last.
+    is_extension_refused: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -122,6 +124,7 @@ impl RemoteSession {
                 total,
                 warned: Warned::Never,
                 is_extendable: service.extend.is_some(),
+                is_extension_refused: false,
             }),
         };
         match session.started(answer).await {
@@ -157,6 +160,7 @@ impl RemoteSession {
                 total: None,
                 warned: Warned::Never,
                 is_extendable: false,
+                is_extension_refused: false,
             }),
         };
         let answer = session.describe().await?;
@@ -215,11 +219,13 @@ impl RemoteSession {
         if is_extendable && !may_extend() {
             self.lock().is_extendable = false;
         } else if is_extendable {
-            match self.extend().await {
+            match self.try_extend().await {
                 Ok(()) => return None,
-                Err(error) => {
-                    tracing::warn!(%error, "failed to extend the rented browser's time");
-                    self.lock().is_extendable = false;
+                Err(failed) => {
+                    tracing::warn!(error = %failed.error, "failed to extend the rented browser's time");
+                    let mut state = self.lock();
+                    state.is_extendable = false;
+                    state.is_extension_refused = !failed.is_effect_unknown;
                 }
             }
         }
@@ -241,15 +247,30 @@ impl RemoteSession {
         ))
     }
 
+    /// Whether the service has certainly not extended the session when it was asked last. Without an
+    /// answer it may have.
+    pub fn is_extension_refused(&self) -> bool {
+        self.lock().is_extension_refused
+    }
+
     /// Extends the session by its timeout.
     ///
     /// # Errors
     /// If the service cannot do so, or refuses.
     pub async fn extend(&self) -> Result<(), ServiceError> {
+        let extended = self.try_extend().await;
+        extended.map_err(|failed| failed.error)
+    }
+
+    async fn try_extend(&self) -> Result<(), CallError> {
         let service = self.account.service();
         let Some(extend) = service.extend else {
             let text = format!("{} cannot extend a session", service.title);
-            return Err(ServiceError::new(ServiceErrorKind::Invalid, text));
+            return Err(CallError {
+                error: ServiceError::new(ServiceErrorKind::Invalid, text),
+                is_effect_unknown: false,
+                is_too_early: false,
+            });
         };
         let call = CallTemplate {
             method: extend.method,
@@ -257,8 +278,7 @@ impl RemoteSession {
             body: None,
         };
         let body = json!({ extend.member: extend.unit.of(self.timeout) });
-        let sent = self.account.send(&call, self.ids(), Some(&body)).await;
-        sent.map_err(|failed| failed.error)?;
+        self.account.send(&call, self.ids(), Some(&body)).await?;
         let mut state = self.lock();
         state.started = Instant::now();
         state.total = Some(self.timeout);

@@ -136,13 +136,21 @@ impl DisplayIo {
     async fn wait_until_handled(&mut self, next: NextKeys) -> Result<(), XError> {
         let latest = self
             .latest_input
-            .replace((Instant::now(), LatestInput::Action));
-        let Some((_, input)) = latest.filter(|(at, _)| at.elapsed() < MAX_HANDLING) else {
-            return Ok(());
+            .filter(|(at, _)| at.elapsed() < MAX_HANDLING);
+        let is_text = matches!(latest, Some((_, LatestInput::Text)));
+        let is_shortcut = next == NextKeys::Shortcut;
+        // After a shortcut the program may still complete the text: a next Enter waits for that.
+        let input = match is_text && is_shortcut {
+            true => LatestInput::Text,
+            false => LatestInput::Action,
         };
-        let handling = match (input, next) {
-            (LatestInput::Text, NextKeys::Other) => Handling::Quiet,
-            (LatestInput::Text, NextKeys::Shortcut) | (LatestInput::Action, _) => Handling::Asleep,
+        self.latest_input = Some((Instant::now(), input));
+        if latest.is_none() {
+            return Ok(());
+        }
+        let handling = match is_text && !is_shortcut {
+            true => Handling::Quiet,
+            false => Handling::Asleep,
         };
         let connection = &self.view.connection;
         self.keyboard

@@ -399,6 +399,7 @@ impl SessionAccess for McpSession {
         if self.arguments.session.is_some() {
             return Ok(());
         }
+        *self.choice.lock().unwrap_or_else(PoisonError::into_inner) = RemoteChoice::default();
         // The session ends with this connection, and would then not be found any more.
         let _client = self.client.lock().await.take();
         let closed = HostClient::close_session(&self.paths).await;

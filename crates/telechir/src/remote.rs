@@ -318,6 +318,8 @@ impl RentedSession {
                 tracing::warn!(error = error.text(), "an extension was not recorded");
             }
         } else if let Some(earlier) = reserved
+            // Without an answer the service may have extended it.
+            && self.session.is_extension_refused()
             && let Some(entry) = self.lock().as_mut()
             && let Err(error) = entry.not_extended(earlier)
         {
@@ -389,6 +391,8 @@ impl RentedSession {
     /// rented.
     fn watch_time(self: &Arc<Self>) {
         let browser = Arc::downgrade(self);
+        // The task looks for the watch, which is there as soon as it can.
+        let mut time = self.watched();
         let watch = tokio::spawn(async move {
             while let Some(browser) = browser.upgrade() {
                 let left = browser.recorded_seconds_left();
@@ -396,7 +400,14 @@ impl RentedSession {
                     return;
                 };
                 if left == 0 && browser.reserve_time().is_none() {
-                    browser.watched().is_used_up = true;
+                    {
+                        let mut time = browser.watched();
+                        if time.watch.is_none() {
+                            // Whoever took the watch releases the browser.
+                            return;
+                        }
+                        time.is_used_up = true;
+                    }
                     if let Err(error) = browser.release().await {
                         tracing::warn!(error, "failed to release the rented browser");
                     }
@@ -406,7 +417,7 @@ impl RentedSession {
                 tokio::time::sleep(Duration::from_secs(left.max(1))).await;
             }
         });
-        self.watched().watch = Some(watch);
+        time.watch = Some(watch);
     }
 
     fn recorded_seconds_left(&self) -> Option<u64> {

@@ -7,14 +7,19 @@ use telechir_host::EventStream;
 use telechir_runtime::{EventReader, SessionEvent};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-/// The model's text as it arrives, in pieces. It ends with the agent.
+/// The model's text as it arrives, in pieces; an empty one ends a response.
 pub(crate) type ModelText = UnboundedReceiver<String>;
 
-/// What a run shows: the events of its session, and the model's text before its event.
+/// What a run shows: the events of its session, and the text of a response between its request and
+/// the event that has it.
 #[derive(Debug)]
 pub(crate) struct RunEvents {
     events: SessionEvents,
     text: Option<ModelText>,
+    /// Whether text may come: a request was shown, and not the end of its response.
+    is_text_due: bool,
+    /// An event before which text may have arrived.
+    next_event: Option<Arc<SessionEvent>>,
 }
 
 /// One of them.
@@ -28,23 +33,48 @@ pub(crate) enum RunEvent {
 impl RunEvents {
     /// Without a text, messages are shown when they are complete.
     pub(crate) fn new(events: SessionEvents, text: Option<ModelText>) -> Self {
-        Self { events, text }
+        Self {
+            events,
+            text,
+            is_text_due: false,
+            next_event: None,
+        }
     }
 
     /// The next event; none after the last. Cancel-safe.
     pub(crate) async fn next(&mut self) -> Option<RunEvent> {
-        if let Some(text) = &mut self.text {
-            // The text of a message is complete before the event that has it.
+        while self.is_text_due && self.next_event.is_none() {
+            let Some(text) = &mut self.text else { break };
             tokio::select! {
                 biased;
                 piece = text.recv() => match piece {
+                    Some(piece) if piece.is_empty() => self.is_text_due = false,
                     Some(piece) => return Some(RunEvent::Text(piece)),
                     None => self.text = None,
                 },
-                event = self.events.next() => return event.map(RunEvent::Session),
+                event = self.events.next() => self.next_event = Some(event?),
             }
         }
-        self.events.next().await.map(RunEvent::Session)
+        // The text of a response is complete before the event that has it.
+        while self.is_text_due
+            && let Some(Ok(piece)) = self.text.as_mut().map(ModelText::try_recv)
+        {
+            match piece.is_empty() {
+                true => self.is_text_due = false,
+                false => return Some(RunEvent::Text(piece)),
+            }
+        }
+        let event = match self.next_event.take() {
+            Some(event) => event,
+            None => self.events.next().await?,
+        };
+        self.is_text_due |= matches!(
+            *event,
+            SessionEvent::RequestSent { .. }
+                | SessionEvent::Retrying { .. }
+                | SessionEvent::EventsDropped { .. }
+        );
+        Some(RunEvent::Session(event))
     }
 }
 

@@ -9,6 +9,14 @@ const MAX_LINES: usize = 12;
 /// What each line begins with.
 const PREFIX: &str = "   model: ";
 
+/// More characters of a line are not shown while it is being written.
+const MAX_ROW_CHARS: usize = 1_000;
+
+/// The columns of a character: two for those of East Asia and for emoji, and for some narrow ones.
+fn columns(character: char) -> usize {
+    if character < '\u{1100}' { 1 } else { 2 }
+}
+
 /// A message of which lines were shown already.
 #[derive(Debug, Default)]
 pub(crate) struct StreamedMessage {
@@ -50,19 +58,33 @@ impl StreamedMessage {
         last
     }
 
-    /// The end of the incomplete line, in at most this many characters; none if no line is being
-    /// written, or lines are no longer shown.
+    /// The end of the incomplete line, in at most this many columns; none if no line is being written,
+    /// or lines are no longer shown.
     pub(crate) fn last_row(&self, room: usize) -> Option<String> {
         if self.line.is_empty() || self.lines >= MAX_LINES {
             return None;
         }
-        let row = format!("{PREFIX}{}", escape(self.line.trim_end()));
-        let length = row.chars().count();
-        if length <= room {
+        let line = self.line.trim_end();
+        // No more than a row can have, because this is called for every piece.
+        let mut ends = line.char_indices().rev();
+        let start = ends.nth(room.min(MAX_ROW_CHARS)).map_or(0, |(at, _)| at);
+        let end = escape(&line[start..]);
+        let row = match start {
+            0 => format!("{PREFIX}{end}"),
+            _ => end,
+        };
+        if start == 0 && row.chars().map(columns).sum::<usize>() <= room {
             return Some(row);
         }
-        let end = row.chars().skip(length + 1 - room.max(1));
-        Some(std::iter::once('…').chain(end).take(room).collect())
+        let mut left = room.saturating_sub(1);
+        let fitting = row.chars().rev().take_while(|c| {
+            let fits = columns(*c) <= left;
+            left = left.saturating_sub(columns(*c));
+            fits
+        });
+        let mut shown: Vec<char> = fitting.collect();
+        shown.push('…');
+        Some(shown.into_iter().rev().take(room).collect())
     }
 
     /// Takes the line; returns it if it is one of the first.
@@ -126,5 +148,13 @@ mod tests {
         assert_eq!(message.last_row(9).as_deref(), Some("… is long"));
         assert_eq!(message.last_row(1).as_deref(), Some("…"));
         assert_eq!(message.last_row(0).as_deref(), Some(""));
+        let mut message = StreamedMessage::default();
+        message.push("一二三四五");
+        assert_eq!(
+            message.last_row(20).as_deref(),
+            Some("   model: 一二三四五")
+        );
+        assert_eq!(message.last_row(19).as_deref(), Some("… model: 一二三四五"));
+        assert_eq!(message.last_row(8).as_deref(), Some("…三四五"));
     }
 }

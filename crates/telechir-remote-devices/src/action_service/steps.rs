@@ -8,6 +8,8 @@ use telechir_protocol::{Action, ActionKind, Button, ClickCount, Modifier, Scroll
 const SCROLL_PIXELS: f64 = 100.0;
 /// A longer scroll means nothing on any screen.
 const MAX_SCROLL: f64 = 1000.0;
+/// More presses of a key, each a request of its own, are refused.
+const MAX_REPEATS: usize = 100;
 
 /// What such a service performs. The runtime takes screenshots and waits itself.
 pub(super) const KINDS: &[ActionKind] = &[
@@ -77,7 +79,12 @@ pub(super) fn of(action: &ScreenAction) -> Result<Vec<Value>, DeviceError> {
             Ok(steps)
         }
         Action::Key { chord, repeat } => {
-            let times = usize::try_from(*repeat).unwrap_or(usize::MAX).min(100);
+            let times = usize::try_from(*repeat).unwrap_or(usize::MAX);
+            if !(1..=MAX_REPEATS).contains(&times) {
+                let problem =
+                    format!("repeat is {repeat}; the action service takes 1 to {MAX_REPEATS}.");
+                return Err(refused(&problem));
+            }
             Ok(vec![key(&chord.to_string()); times])
         }
         Action::Scroll {

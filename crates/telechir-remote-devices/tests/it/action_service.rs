@@ -64,7 +64,7 @@ impl Server {
             let mut script = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             let body = serde_json::from_slice(&body).unwrap_or_default();
             script.received.push((line.clone(), body));
-            match (is_allowed, line.ends_with("/base/action")) {
+            match (is_allowed, line.ends_with("/canary-path/action")) {
                 (false, _) => Some((401, b"{}".to_vec())),
                 (true, true) => script
                     .actions
@@ -122,7 +122,7 @@ fn json(status: u16, body: &Value) -> Answer {
 
 async fn connected() -> (Server, ActionService) {
     let (server, address) = Server::start().await;
-    let address = ActionServiceAddress::new(&format!("http://{address}/base"), Some(TOKEN));
+    let address = ActionServiceAddress::new(&format!("http://{address}/canary-path"), Some(TOKEN));
     let service = ActionService::connect(&address.expect("an address")).await;
     (server, service.expect("a screen"))
 }
@@ -147,7 +147,7 @@ async fn the_size_is_that_of_the_first_screenshot_in_any_form() {
         for body in [encoded, text.into_bytes(), with_kind.into_bytes()] {
             let (server, address) = Server::start().await;
             server.screenshots([Some((200, body))]);
-            let base = format!("http://{address}/base/");
+            let base = format!("http://{address}/canary-path/");
             let address = ActionServiceAddress::new(&base, Some(TOKEN)).expect("an address");
             let service = ActionService::connect(&address).await.expect("a screen");
             assert_eq!(service.size(), SIZE, "{format:?}");
@@ -159,7 +159,7 @@ async fn the_size_is_that_of_the_first_screenshot_in_any_form() {
 async fn a_service_with_another_method_for_screenshots_is_used_so() {
     let (server, address) = Server::start().await;
     server.screenshots([Some((405, Vec::new()))]);
-    let address = ActionServiceAddress::new(&format!("http://{address}/base"), Some(TOKEN));
+    let address = ActionServiceAddress::new(&format!("http://{address}/canary-path"), Some(TOKEN));
     let service = ActionService::connect(&address.expect("an address")).await;
     service.expect("a screen").capture().await.expect("a frame");
     let lines: Vec<String> = server
@@ -171,9 +171,9 @@ async fn a_service_with_another_method_for_screenshots_is_used_so() {
     assert_eq!(
         lines,
         [
-            "GET /base/screenshot",
-            "POST /base/screenshot",
-            "POST /base/screenshot"
+            "GET /canary-path/screenshot",
+            "POST /canary-path/screenshot",
+            "POST /canary-path/screenshot"
         ]
     );
 }
@@ -199,7 +199,7 @@ async fn an_action_is_sent_once_and_answers_with_its_text() {
 
 #[tokio::test]
 async fn every_answer_that_is_no_success_has_one_outcome() {
-    let reason = format!("no {TOKEN} at https://h.example/secret");
+    let reason = format!("no {TOKEN} at https://h.example/secret: Cannot POST /canary-path/action");
     let problem = |status| json(status, &json!({ "detail": reason }));
     for (answer, kind, text) in [
         (problem(400), FailureKind::InvalidInput, "(400: no …"),
@@ -218,6 +218,16 @@ async fn every_answer_that_is_no_success_has_one_outcome() {
             FailureKind::InvalidInput,
             "did not perform it: no …",
         ),
+        (
+            json(200, &json!({ "error": { "code": "blocked" } })),
+            FailureKind::InvalidInput,
+            "blocked",
+        ),
+        (
+            json(200, &json!({ "error": true })),
+            FailureKind::InvalidInput,
+            "did not perform it",
+        ),
     ] {
         let (server, mut service) = connected().await;
         server.actions([answer.clone()]);
@@ -225,7 +235,7 @@ async fn every_answer_that_is_no_success_has_one_outcome() {
         let failure = error.to_failure();
         assert_eq!(failure.kind, kind, "{answer:?}: {}", failure.message);
         assert!(failure.message.contains(text), "{}", failure.message);
-        for secret in [TOKEN, "secret", "/base"] {
+        for secret in [TOKEN, "secret", "canary-path"] {
             assert!(!failure.message.contains(secret), "{}", failure.message);
         }
         assert_eq!(server.performed().len(), 1, "{answer:?}: never sent again");
@@ -256,11 +266,11 @@ async fn a_service_that_cannot_be_reached_is_reported() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address");
     drop(listener);
-    let address = ActionServiceAddress::new(&format!("http://{address}/base"), None);
+    let address = ActionServiceAddress::new(&format!("http://{address}/canary-path"), None);
     let error = ActionService::connect(&address.expect("an address")).await;
     let error = error.expect_err("nobody").to_string();
     assert!(
-        error.contains("cannot be reached") && !error.contains("/base"),
+        error.contains("cannot be reached") && !error.contains("/canary-path"),
         "{error}"
     );
     let error = ActionServiceAddress::new("http://h.example/secret", None).expect_err("refused");

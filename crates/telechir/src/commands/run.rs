@@ -85,7 +85,8 @@ pub(crate) async fn run(mut arguments: RunArguments) -> Result<ExitCode, CliErro
     let subscribe = || SessionEvents::Own(open.session.subscribe());
     let progress = Progress::start(RunEvents::new(subscribe(), text));
     let is_json = arguments.conversation.json;
-    let json = is_json.then(|| JsonEvents::start(RunEvents::new(subscribe(), json_text)));
+    let json = is_json.then(|| RunEvents::new(subscribe(), json_text));
+    let json = json.map(JsonEvents::start);
     let events = subscribe();
     let outcome = {
         let mut work = pin!(work.finish(&agent, &mut open));
@@ -237,7 +238,12 @@ impl ModelChoice {
 
     /// An error of the loop, with what the user can do about it.
     fn explain(&self, error: &AgentError, is_streamed: bool) -> CliError {
-        let status = if let AgentError::Refused { status, .. } = error {
+        let cause = if let AgentError::GaveUp { last, .. } = error {
+            last
+        } else {
+            error
+        };
+        let status = if let AgentError::Refused { status, .. } = cause {
             *status
         } else {
             0
@@ -250,7 +256,12 @@ impl ModelChoice {
             401 | 403 => format!("; check {}", self.service.keys.join(" or ")),
             _ => String::new(),
         };
-        let has_no_streams = is_streamed && matches!(status, 400 | 404 | 405 | 422 | 501);
+        let is_no_response = matches!(
+            cause,
+            AgentError::NotAResponse { .. } | AgentError::Decode(_) | AgentError::Stream(_)
+        );
+        let is_refused = matches!(status, 400 | 404 | 405 | 422 | 501);
+        let has_no_streams = is_streamed && (is_no_response || is_refused);
         let hint = match has_no_streams {
             true => format!("{hint}; if the service has no streams, add --stream never"),
             false => hint,

@@ -184,7 +184,7 @@ fn neutral_is_a_dialect_of_every_command() {
     let history = json!([
         {"role": "user", "contents": [{"type": "text", "text": "List it."}]},
         {"role": "assistant", "contents": [{"type": "shell_call", "call_id": "s1", "commands": ["ls"]}]},
-        {"role": "user", "contents": [{"type": "shell_result", "call_id": "s1", "stdout": "a\n"}]},
+        {"role": "user", "contents": [{"type": "shell_result", "call_id": "s1", "stdout": "a\n", "exit_code": 0}]},
     ]);
     let run = |arguments: &[&str], input: &str| telechir.run(arguments, input).json();
     let translate = |from: &str, to: &str, document: &Value| {

@@ -5,8 +5,9 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use telechir_testkit::gate::{Component, require};
+use telechir_testkit::provider::{ModelServer, Script, ServedPage};
 
-use crate::telechir::Telechir;
+use crate::telechir::{Ran, Telechir};
 
 const PASSWORD: &str = "hunter2hunter2";
 const PROMPTS: &str = "read -s -p 'Password: ' p; echo; echo ${#p} letters";
@@ -89,4 +90,57 @@ fn a_password_at_a_hidden_prompt_is_in_no_file_of_the_recording() {
         assert!(count > 0, "{dialect}: nothing was recorded");
         assert_eq!(found, Vec::<String>::new(), "{dialect}");
     }
+}
+
+#[test]
+fn a_password_that_a_streamed_response_repeats_is_not_shown() {
+    require(Component::Sandbox);
+    let telechir = Telechir::new();
+    let policy = telechir.permissive_policy();
+    let call = |id: &str, name: &str, input: Value| json!({"type": "tool_use", "id": id, "name": name, "input": input});
+    let text = |text: &str| json!({"type": "text", "text": text});
+    let typed = json!({"action": "send_text", "text": format!("{PASSWORD}\n")});
+    let script = json!({"dialect": "anthropic-messages", "turns": [
+        {"with": {"stop_reason": "tool_use"}, "say": [text("I look first."),
+            call("t1", "bash", json!({"command": PROMPTS}))]},
+        {"with": {"stop_reason": "tool_use"}, "say": [text(&format!("I type {PASSWORD} now.")),
+            call("t2", "shell_session", typed)]},
+        {"expect": [{"call": "t2", "contains": "14 letters"}], "say": [text("Typed.")]},
+    ]});
+    let script = Script::from_json(&script.to_string()).expect("a script");
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let server = ModelServer::start(script, ServedPage::default(), Vec::new());
+    let server = runtime.block_on(server).expect("a server");
+    let mut command = telechir.command(&[
+        "run",
+        "log in",
+        "--provider",
+        "anthropic",
+        "--model",
+        "claude-sonnet-4-5",
+        "--base-url",
+        &server.base_url(),
+        "--shell",
+        "--policy",
+        &policy,
+        "--json",
+        "--stream",
+        "always",
+    ]);
+    command.env("ANTHROPIC_API_KEY", "sk-test");
+    let ran = Ran::of(&mut command, "");
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(server.report().is_clean(), "{:?}", server.report());
+    assert_eq!(server.report().streamed, 3);
+    for (shown, name) in [(&ran.stdout, "stdout"), (&ran.stderr, "stderr")] {
+        assert!(!shown.contains(PASSWORD), "{name}: {shown}");
+        assert!(shown.contains("I type (hidden) now."), "{name}: {shown}");
+    }
+    // The other responses are shown as they arrive.
+    assert!(
+        ran.stdout.contains("assistant_message_delta"),
+        "{}",
+        ran.stdout
+    );
+    telechir.assert_nothing_left();
 }

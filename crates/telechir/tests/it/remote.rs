@@ -532,14 +532,14 @@ fn a_browser_without_an_end_of_its_own_is_released_when_no_more_may_be_rented() 
     fs::create_dir_all(&folder).expect("a folder");
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let now = now.expect("a time").as_secs();
-    // Of ten minutes, 13 seconds are left.
+    // Of ten minutes, 23 seconds are left.
     let used = json!({
-        "mark": "m-1", "service": "kernel", "from": now - 587, "until": now,
+        "mark": "m-1", "service": "kernel", "from": now - 577, "until": now,
     });
     fs::write(folder.join("usage.jsonl"), used.to_string()).expect("a file");
     let flags = [
         "--session=work",
-        "--remote-timeout=10",
+        "--remote-timeout=20",
         "--max-rented-minutes=10",
     ];
     assert_read_hello(&remote.click(&flags));
@@ -556,6 +556,6 @@ fn a_browser_without_an_end_of_its_own_is_released_when_no_more_may_be_rented() 
     remote.close("work");
     assert_eq!(remote.entries(), 0);
     remote
-        .click(&["--remote-timeout=10", "--max-rented-minutes=10"])
+        .click(&["--remote-timeout=20", "--max-rented-minutes=10"])
         .fails(1, &["s are left of the 10 minutes"]);
 }

@@ -14,6 +14,8 @@ use crate::telechir::{Ran, Telechir};
 use crate::view::OpenedPage;
 
 const PROMPT: &str = "[y/N] ";
+/// As long as a provider's: what may be its beginning is not shown at once.
+const KEY: &str = "sk-ant-0123456789abcdefghijklmnopqrstuvwxyz0123456789abcdefghijklmnopqrstuvwxyz0123456789abcdefghij";
 
 /// A turn with one command, which the workspace that somebody named makes a question.
 fn command(id: &str, command: &str, expect: &Value) -> Value {
@@ -59,7 +61,7 @@ impl Task {
     fn start_with(&self, flags: &str, rows: u16, columns: u16) -> TerminalRun {
         let base = self.server.base_url();
         let variables = [
-            ("ANTHROPIC_API_KEY", "sk-test"),
+            ("ANTHROPIC_API_KEY", KEY),
             ("ANTHROPIC_BASE_URL", base.as_str()),
         ];
         let line = format!(
@@ -216,7 +218,7 @@ fn events_have_the_model_s_text_as_it_arrives() {
         "--stream",
         "always",
     ]);
-    command.env("ANTHROPIC_API_KEY", "sk-test");
+    command.env("ANTHROPIC_API_KEY", KEY);
     let ran = Ran::of(&mut command, "");
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let events: Vec<Value> = ran
@@ -257,7 +259,7 @@ fn a_service_without_streams_is_named_with_the_flag_that_helps() {
         arguments.extend(["--shell", "--base-url", &base, "--stream"]);
         arguments.extend(flags);
         let mut command = telechir.command(&arguments);
-        Ran::of(command.env("ANTHROPIC_API_KEY", "sk-test"), "")
+        Ran::of(command.env("ANTHROPIC_API_KEY", KEY), "")
     };
     let refused = run(&["always"]);
     assert_eq!(refused.code, Some(1));

@@ -24,11 +24,11 @@ pub(super) fn rename_call(api: Api, document: &mut Value, from: &str, to: &str) 
         Api::Generate | Api::Agents | Api::Framework => return,
     };
     let contents = document.pointer_mut(list).and_then(Value::as_array_mut);
-    let ids = contents.into_iter().flatten();
-    for own in ids.filter_map(|content| content.pointer_mut(id)) {
-        if own == from {
-            *own = to.into();
-        }
+    let mut ids = contents.into_iter().flatten();
+    // Another call may have that id from its start; the one that changed to it comes first.
+    let own = ids.find_map(|content| content.pointer_mut(id).filter(|own| *own == from));
+    if let Some(own) = own {
+        *own = to.into();
     }
 }
 

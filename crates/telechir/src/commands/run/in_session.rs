@@ -88,7 +88,11 @@ pub(super) async fn run(
             let events = events(&client, &offer).await?;
             Some(JsonEvents::start(RunEvents::new(events, json_text)))
         }
-        false => None,
+        // Its channel would keep all text of the run.
+        false => {
+            drop(json_text);
+            None
+        }
     };
     let cancelled_events = events(&client, &offer).await?;
     let _until_ended = match arguments.conversation.view {
