@@ -26,7 +26,7 @@ use crate::approvals::{
 use crate::tokens::BearerToken;
 
 /// Version of the messages. Increases when one changes its meaning; other versions are refused.
-pub const PROTOCOL: u32 = 3;
+pub const PROTOCOL: u32 = 4;
 
 /// Maximum length of a key in bytes.
 const MAX_KEY_BYTES: usize = 128;

@@ -47,6 +47,19 @@ pub struct RentedCeiling {
     pub minutes: Option<u64>,
 }
 
+impl RentedCeiling {
+    /// What both permit.
+    fn and(self, other: Self) -> Self {
+        fn least<N: Ord>(one: Option<N>, other: Option<N>) -> Option<N> {
+            one.into_iter().chain(other).min()
+        }
+        Self {
+            sessions: least(self.sessions, other.sessions),
+            minutes: least(self.minutes, other.minutes),
+        }
+    }
+}
+
 /// How much a table of a policy contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableCounts {
@@ -134,6 +147,7 @@ impl Policy {
         self.trusted.extend(by.trusted.iter().cloned());
         self.required = self.required.and_also(by.required);
         self.min_answer_ms = self.min_answer_ms.max(by.min_answer_ms);
+        self.rented = self.rented.and(by.rented);
         self.digest = Digest::of_json(&json!([self.digest.to_string(), by.digest.to_string()]));
         self
     }
@@ -306,10 +320,10 @@ impl Judge {
         let mut context = RuleContext {
             now: facts.now,
             is_untrusted: facts.is_untrusted,
+            is_confined: facts.display == crate::DisplayOwner::Private,
         };
         let mut has_moved = false;
         for (index, action) in proposal.actions.iter_mut().enumerate() {
-            let is_confined = facts.display == crate::DisplayOwner::Private;
             let step = ScreenSubject {
                 kind: action.kind(),
                 device: proposal.device,
@@ -321,7 +335,7 @@ impl Judge {
             if let Some(address) = self.address(action, facts, context) {
                 rule_reason = rule_reason.stricter(address);
             }
-            rule_reason.verdict = rule_reason.verdict.for_confinement(is_confined);
+            rule_reason.verdict = rule_reason.verdict.for_confinement(context.is_confined);
             key_rule::update_pressed_keys(&mut pressed, action);
             has_moved |= may_move_focus(action);
             // The next step of the call acts on what this one has opened.
@@ -417,14 +431,15 @@ impl Judge {
             let context = RuleContext {
                 now: facts.now,
                 is_untrusted: facts.is_untrusted,
+                // The files belong to the workspace, wherever the shell runs.
+                is_confined: true,
             };
             let table = &self.policy.edit;
             let mut rule_reason = table.judge(&edit, &mut self.tally, context, default);
             if let Some(always) = edit_rule::always(&edit) {
                 rule_reason = rule_reason.stricter(always);
             }
-            // The files belong to the workspace, wherever the shell runs.
-            rule_reason.verdict = rule_reason.verdict.for_confinement(true);
+            rule_reason.verdict = rule_reason.verdict.for_confinement(context.is_confined);
             grounds.push(rule_reason);
             lines.extend(question_text::edit_lines(step));
         }
@@ -531,6 +546,7 @@ impl Judge {
         let context = RuleContext {
             now: facts.now,
             is_untrusted: facts.is_untrusted,
+            is_confined: facts.is_sandboxed,
         };
         let default = || shell_rule::default(&part);
         let table = &self.policy.shell;

@@ -330,6 +330,7 @@ impl Gate {
         let context = RuleContext {
             now,
             is_untrusted: self.is_untrusted(),
+            is_confined: false,
         };
         let reason = self
             .table

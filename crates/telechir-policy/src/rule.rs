@@ -41,11 +41,13 @@ impl RuleReason {
     }
 
     /// The stricter of two; the first if they are equal, but what a rule of the file allows before what
-    /// is allowed without one. A question may be answered only where both allow it.
+    /// is allowed without one. A question may be answered only where both allow it, also if one of them
+    /// asks outside of the sandbox alone.
     #[must_use]
     pub(crate) fn stricter(self, other: Self) -> Self {
         let approve = self.approve.and(other.approve);
         let is_equal = self.verdict == other.verdict;
+        let may_both_ask = self.verdict.may_ask() && other.verdict.may_ask();
         let is_allowed_by_rule = other.verdict == Verdict::Allow && !other.is_built_in();
         let stricter = if other.verdict > self.verdict
             || (is_equal && is_allowed_by_rule && self.is_built_in())
@@ -54,7 +56,7 @@ impl RuleReason {
         } else {
             self
         };
-        match is_equal {
+        match may_both_ask {
             true => Self {
                 approve,
                 ..stricter
@@ -293,6 +295,8 @@ pub(crate) struct RuleContext {
     pub(crate) now: Duration,
     /// Whether the session has read untrusted content.
     pub(crate) is_untrusted: bool,
+    /// Whether what is judged stays in a sandbox or on a private display, where `sandbox` never asks.
+    pub(crate) is_confined: bool,
 }
 
 impl<M: Matcher> RuleTable<M> {
@@ -342,7 +346,7 @@ impl<M: Matcher> RuleTable<M> {
             let Some((verdict, certainty)) = rule.applies(subject) else {
                 continue;
             };
-            let mut applied = applied(rule, verdict, tally, context.now);
+            let mut applied = applied(rule, verdict, tally, context);
             if certainty == MatchCertainty::Unclear {
                 let doubt = rule.matcher.doubt(subject);
                 applied.reason = format!(
@@ -382,7 +386,7 @@ fn applied<M>(
     rule: &Rule<M>,
     verdict: Verdict,
     tally: &mut RateCounter,
-    now: Duration,
+    context: RuleContext,
 ) -> RuleReason {
     let mut applied = RuleReason {
         verdict,
@@ -391,13 +395,16 @@ fn applied<M>(
         approve: rule.approve,
     };
     if let Some(limit) = rule.limit
-        && tally.is_over(&rule.name, limit, now)
+        && tally.is_over(&rule.name, limit, context.now)
     {
         applied.verdict = applied.verdict.max(limit.then);
         applied.reason = format!(
             "{} The rule's limit of {} is reached.",
             rule.reason, limit.count
         );
+    }
+    if context.is_confined && applied.verdict == Verdict::Sandbox {
+        applied.approve = ApproveAt::Any;
     }
     applied
 }

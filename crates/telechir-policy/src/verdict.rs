@@ -30,6 +30,11 @@ impl Verdict {
         }
     }
 
+    /// Whether the user may be asked with it.
+    pub(crate) fn may_ask(self) -> bool {
+        matches!(self, Self::Sandbox | Self::Ask)
+    }
+
     /// The effective verdict in a confined or an unconfined environment.
     #[must_use]
     pub(crate) fn for_confinement(self, is_confined: bool) -> Self {

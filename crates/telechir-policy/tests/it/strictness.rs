@@ -3,10 +3,13 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
+use serde_json::json;
 use telechir_policy::{
-    Judge, Judgement, NetworkClient, Policy, Remote, ResolvedAddress, ShippedPolicy, Verdict,
+    ApproveAt, DisplayOwner, Judge, Judgement, NetworkClient, Policy, Remote, RentedCeiling,
+    ResolvedAddress, ScreenFacts, ShippedPolicy, Verdict,
 };
 
+use crate::screen;
 use crate::shell::{SANDBOX, proposal, verdict};
 
 const COMMANDS: [&str; 8] = [
@@ -232,6 +235,43 @@ fn a_connection_needs_both_policies() {
 }
 
 #[test]
+fn a_rule_that_asks_outside_of_the_sandbox_keeps_where_it_is_approved() {
+    let rule = |display: &str, verdict: &str, approve: &str| {
+        let text = format!(
+            "[[computer]]\ndisplay = '{display}'\nverdict = '{verdict}'\napprove = '{approve}'\n\
+             reason = 'x'\n"
+        );
+        Policy::from_toml(&text, "p.toml").unwrap()
+    };
+    let judge = |policy: Policy, display: DisplayOwner| {
+        let facts = ScreenFacts {
+            display,
+            ..screen::facts()
+        };
+        let start = screen::proposal(&[json!({"action": "open_app", "name": "mousepad"})]);
+        Judge::new(policy).screen(start, &facts)
+    };
+    let approve = |policy: Policy, display: DisplayOwner| {
+        let Judgement::Ask(pending) = judge(policy, display) else {
+            panic!("no question")
+        };
+        pending.question().approve
+    };
+    let server = rule("existing", "sandbox", "terminal");
+    let empty = Policy::default_policy();
+    let existing = DisplayOwner::Existing;
+    for both in [server.clone().tightened(&empty), empty.tightened(&server)] {
+        assert_eq!(approve(both, existing), ApproveAt::Terminal);
+    }
+    let page = rule("existing", "ask", "page");
+    let neither = judge(server.tightened(&page), existing);
+    assert_eq!(verdict(&neither), Verdict::Deny);
+    // Where it does not ask, it does not say where.
+    let both = rule("private", "sandbox", "terminal").tightened(&rule("private", "ask", "page"));
+    assert_eq!(approve(both, DisplayOwner::Private), ApproveAt::Page);
+}
+
+#[test]
 fn what_both_policies_have_beside_rules_is_joined() {
     let read = |text: &str| Policy::from_toml(text, "p.toml").unwrap();
     let trusting =
@@ -239,6 +279,18 @@ fn what_both_policies_have_beside_rules_is_joined() {
     let other = read("[trusted]\nhost = ['b.example']\n[approval]\nmin_answer_ms = 5\n");
     let both = trusting.clone().tightened(&other);
     assert_eq!(both.min_answer_ms(), 9);
+    let rented = |text: &str| read(&format!("[rented]\n{text}"));
+    let (one, other_one) = (
+        rented("sessions = 2\nminutes = 90\n"),
+        rented("sessions = 5\nminutes = 30\n"),
+    );
+    let ceiling = |sessions, minutes| RentedCeiling { sessions, minutes };
+    let joined = |one: &Policy, other: &Policy| one.clone().tightened(other).rented();
+    assert_eq!(joined(&one, &other_one), ceiling(Some(2), Some(30)));
+    let sessions_only = rented("sessions = 1\n");
+    assert_eq!(joined(&both, &sessions_only), ceiling(Some(1), None));
+    assert_eq!(joined(&one, &sessions_only), ceiling(Some(1), Some(90)));
+    assert_eq!(joined(&one, &both), ceiling(Some(2), Some(90)));
     assert_ne!(both.digest(), trusting.digest());
     assert_ne!(both.digest(), other.tightened(&trusting).digest());
     let judge = Judge::new(both);

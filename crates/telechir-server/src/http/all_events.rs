@@ -21,10 +21,11 @@ use futures_util::stream::{BoxStream, SelectAll, Stream, StreamExt as _, unfold}
 use serde_json::{Value, json};
 use telechir_host::tokens::Role;
 use telechir_host::{
-    EventStream, EventsFrom, HostClient, Probe, SessionPaths, SessionState, probe,
+    EventStream, EventsFrom, HostClient, HostErrorKind, Probe, SessionDescription, SessionPaths,
+    SessionState, probe,
 };
 use tokio::sync::watch;
-use tokio::time::{Interval, MissedTickBehavior, interval, timeout};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval, timeout};
 
 use super::events::{KEEP_ALIVE, RETRY, recorded_event};
 use super::problem::{Problem, ProblemKind};
@@ -36,8 +37,12 @@ use session_steps::{SessionStep, of_recording, of_session};
 
 /// How often sessions are looked for that this server did not open.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
-/// How long a session that has started may take to name its last row.
-const POSITION_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a session may take to answer before the stream begins: who it is, and its last row.
+const START_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a session that is looked for later may take to answer; nothing is sent meanwhile.
+const LOOK_TIMEOUT: Duration = Duration::from_secs(1);
+/// When a session that did not answer is looked for again.
+const SILENT_PAUSE: Duration = Duration::from_secs(5);
 
 /// What happens in a session, with the session.
 type StepOf = (SessionKey, SessionStep);
@@ -62,7 +67,7 @@ pub(super) async fn follow(request: ApiRequest) -> Result<Response, Problem> {
         caller,
         sessions: HashMap::new(),
         known: HashMap::new(),
-        is_changing: false,
+        changing: HashSet::new(),
         steps: SelectAll::new(),
         ready: VecDeque::new(),
         look,
@@ -108,7 +113,25 @@ struct SessionReading {
     name: Option<String>,
     /// The row to read on from; absent until it is known.
     next: Option<u64>,
+    /// The host that is read, or was read to its end.
+    host: Option<HostId>,
     reading: Reading,
+}
+
+/// What tells a session host from that of a later session with the same recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct HostId {
+    pid: u32,
+    started_ms: u64,
+}
+
+impl HostId {
+    fn of(session: &SessionDescription) -> Self {
+        Self {
+            pid: session.pid,
+            started_ms: session.started_ms,
+        }
+    }
 }
 
 /// What becomes of a session's events.
@@ -116,8 +139,8 @@ struct SessionReading {
 enum Reading {
     /// They are read.
     Live,
-    /// The session reported its end after the last one.
-    Ended,
+    /// There are no more of them, unless a later session goes on with its recording.
+    Ended { is_complete: bool },
     /// The connection was lost, or there was none: the session may be gone.
     Lost,
     /// The rest is read from its recording, after its end.
@@ -133,6 +156,8 @@ struct KnownSocket {
     id: SocketId,
     /// The session behind it; absent if it is not the caller's, or does not answer.
     session: Option<SessionKey>,
+    /// When it is looked at again, because it did not answer.
+    again: Option<Instant>,
 }
 
 /// What a stream owns while it is read.
@@ -142,8 +167,9 @@ struct AllEvents {
     sessions: HashMap<SessionKey, SessionReading>,
     /// The sockets that need not be looked at again, by the names of their sessions.
     known: HashMap<String, KnownSocket>,
-    /// Whether sessions were starting or closing when they were last looked for.
-    is_changing: bool,
+    /// The names of the sessions that were starting or closing, or did not answer, when they were last
+    /// looked for.
+    changing: HashSet<String>,
     steps: SelectAll<BoxStream<'static, StepOf>>,
     /// Events that are about to be sent.
     ready: VecDeque<Event>,
@@ -163,15 +189,17 @@ impl AllEvents {
                 let followed = SessionReading {
                     name: None,
                     next: Some(next),
+                    host: None,
                     reading: Reading::Lost,
                 };
                 (key, followed)
             };
             self.sessions = positions.into_iter().map(followed).collect();
         }
-        let found = self.find_sessions().await?;
-        if found.len() > MAX_SESSIONS {
-            return Err(too_many(found.len()));
+        let found = self.find_sessions(START_TIMEOUT).await?;
+        let sessions = self.count_with(&found);
+        if sessions > MAX_SESSIONS {
+            return Err(too_many(sessions));
         }
         if is_new {
             let started = join_all(found.into_iter().map(begin_now)).await;
@@ -188,6 +216,17 @@ impl AllEvents {
         self.send(started);
         self.finish_absent().await;
         Ok(())
+    }
+
+    /// How many sessions the stream has with these.
+    fn count_with(&self, found: &[HostClient]) -> usize {
+        let found = found
+            .iter()
+            .map(|client| SessionKey::of(client.description()));
+        let new: HashSet<SessionKey> = found
+            .filter(|key| !self.sessions.contains_key(key))
+            .collect();
+        self.sessions.len() + new.len()
     }
 
     fn names(&self) -> Vec<&str> {
@@ -228,8 +267,8 @@ impl AllEvents {
     async fn look_around(&mut self) -> Option<()> {
         let tokens = &self.state.settings.tokens;
         tokens.find(&self.caller.token).ok().flatten()?;
-        match self.find_sessions().await {
-            Ok(found) if found.len() + self.sessions.len() <= MAX_SESSIONS => {
+        match self.find_sessions(LOOK_TIMEOUT).await {
+            Ok(found) if self.count_with(&found) <= MAX_SESSIONS => {
                 for client in found {
                     self.attach(client, None);
                 }
@@ -243,15 +282,18 @@ impl AllEvents {
                 return None;
             }
             Err(problem) => {
+                // Which of them are gone is not known.
                 tracing::warn!(why = problem.detail(), "sessions are not looked for");
+                return Some(());
             }
         }
         self.finish_absent().await;
         Some(())
     }
 
-    /// Connections to the sessions of the caller whose sockets are not known.
-    async fn find_sessions(&mut self) -> Result<Vec<HostClient>, Problem> {
+    /// Connections to the sessions of the caller whose sockets are not known. Each may take this time to
+    /// answer.
+    async fn find_sessions(&mut self, limit: Duration) -> Result<Vec<HostClient>, Problem> {
         let paths = SessionPaths::all(&self.state.settings.sockets).map_err(|e| {
             let detail = format!("failed to list sessions: {e}");
             Problem::new(ProblemKind::Internal, detail)
@@ -263,36 +305,50 @@ impl AllEvents {
                 Some((paths.name.to_string(), (paths, id)))
             })
             .collect();
-        self.known
-            .retain(|name, known| ids.get(name).is_some_and(|(_, id)| *id == known.id));
+        let now = Instant::now();
+        self.known.retain(|name, known| {
+            let is_same = ids.get(name).is_some_and(|(_, id)| *id == known.id);
+            is_same && known.again.is_none_or(|again| again > now)
+        });
+        let silent = self.known.iter().filter(|(_, known)| known.again.is_some());
+        self.changing = silent.map(|(name, _)| name.clone()).collect();
         let new = ids
             .into_iter()
             .filter(|(name, _)| !self.known.contains_key(name));
         let probes = new.map(|(name, (paths, id))| async move {
-            let probed = probe(&paths).await;
+            let probed = timeout(limit, probe(&paths)).await;
             (name, id, probed)
         });
         let mut found = Vec::new();
-        self.is_changing = false;
         for (name, id, probed) in join_all(probes).await {
+            let mut again = None;
             let session = match probed {
-                Ok(Probe::Alive(client)) => {
+                Ok(Ok(Probe::Alive(client))) => {
                     let reaches = self.caller.reaches(client.description(), Reach::Read);
                     let key = reaches.then(|| SessionKey::of(client.description()));
                     found.extend(reaches.then_some(client));
                     key
                 }
-                Ok(Probe::Changing) => {
-                    self.is_changing = true;
+                Ok(Ok(Probe::Changing)) => {
+                    self.changing.insert(name);
                     continue;
                 }
-                Ok(Probe::Dead | Probe::Nothing) => None,
-                Err(error) => {
+                Ok(Ok(Probe::Dead | Probe::Nothing)) => None,
+                Ok(Err(error)) if error.kind() == HostErrorKind::Version => {
                     tracing::warn!(%error, "the events of a session are not read");
                     None
                 }
+                // It may run all the same, and answer later.
+                unanswered => {
+                    let error = unanswered.ok().and_then(Result::err);
+                    tracing::debug!(name, ?error, "a session does not answer");
+                    self.changing.insert(name.clone());
+                    again = Some(Instant::now() + SILENT_PAUSE);
+                    None
+                }
             };
-            self.known.insert(name, KnownSocket { id, session });
+            let known = KnownSocket { id, session, again };
+            self.known.insert(name, known);
         }
         Ok(found)
     }
@@ -304,6 +360,7 @@ impl AllEvents {
             recordings.session_found(&description.name, &description.config);
         }
         let key = SessionKey::of(description);
+        let host = HostId::of(description);
         let name = Some(description.name.clone());
         let followed = self
             .sessions
@@ -311,30 +368,42 @@ impl AllEvents {
             .or_insert_with(|| SessionReading {
                 name: None,
                 next: started.as_ref().map(EventStream::next_row),
+                host: None,
                 reading: Reading::Lost,
             });
         followed.name = name;
-        // Its last event was sent, and it is about to be gone.
-        if matches!(followed.reading, Reading::Ended | Reading::Live) {
-            return;
+        match followed.reading {
+            // If its last event was sent, it is about to be gone.
+            Reading::Live | Reading::Ended { .. } if followed.host == Some(host) => return,
+            // It goes on with the recording, once the rest of the earlier one is read.
+            Reading::Live | Reading::Recorded => return self.forget(&key),
+            Reading::Ended { .. } | Reading::Lost => {}
         }
+        followed.host = Some(host);
         followed.reading = Reading::Live;
         let from = followed.next.map_or(EventsFrom::Session, EventsFrom::Row);
         let steps = of_session(client, started, from).map(move |step| (key.clone(), step));
         self.steps.push(steps.boxed());
     }
 
+    /// Lets a session be looked for again.
+    fn forget(&mut self, key: &SessionKey) {
+        self.known
+            .retain(|_, known| known.session.as_ref() != Some(key));
+    }
+
     /// Ends the sessions that are gone; what their recordings still have comes first.
     async fn finish_absent(&mut self) {
-        // One that is closing has a recording that is still written.
-        if self.is_changing {
-            return;
-        }
         let open = self.known.values();
         let open: HashSet<&SessionKey> = open.filter_map(|known| known.session.as_ref()).collect();
+        // One that is closing has a recording that is still written.
+        let is_changing = |one: &SessionReading| match &one.name {
+            Some(name) => self.changing.contains(name),
+            None => !self.changing.is_empty(),
+        };
         let is_gone = |(key, one): &(&SessionKey, &SessionReading)| match one.reading {
             Reading::Live | Reading::Recorded => false,
-            Reading::Ended | Reading::Lost => !open.contains(key),
+            Reading::Ended { .. } | Reading::Lost => !open.contains(key) && !is_changing(one),
         };
         let gone = self.sessions.iter().filter(is_gone);
         let gone: Vec<(SessionKey, Reading)> =
@@ -344,7 +413,7 @@ impl AllEvents {
         let recorded = recordings_of(self.readable_recordings(), lost).await;
         for (key, reading) in gone {
             let Some((id, store)) = recorded.get(&key) else {
-                self.end(&key, reading == Reading::Ended);
+                self.end(&key, reading == Reading::Ended { is_complete: true });
                 continue;
             };
             let Some(followed) = self.sessions.get_mut(&key) else {
@@ -380,15 +449,31 @@ impl AllEvents {
                 data["session_id"] = name.into();
                 self.push(&kind, &data);
             }
-            SessionStep::Ended if followed.reading == Reading::Recorded => self.end(&key, true),
-            SessionStep::Ended => followed.reading = Reading::Ended,
-            SessionStep::Lost if followed.reading == Reading::Recorded => self.end(&key, false),
-            SessionStep::Lost => {
-                followed.reading = Reading::Lost;
-                // It is looked for again.
-                self.known
-                    .retain(|_, known| known.session.as_ref() != Some(&key));
-            }
+            SessionStep::Ended => self.stop(&key, true),
+            SessionStep::Lost => self.stop(&key, false),
+        }
+    }
+
+    /// Notes that no more events of a session are read for now, and whether it said that these were all.
+    fn stop(&mut self, key: &SessionKey, is_complete: bool) {
+        let Some(followed) = self.sessions.get_mut(key) else {
+            return;
+        };
+        let is_recorded = followed.reading == Reading::Recorded;
+        followed.reading = match is_complete || is_recorded {
+            true => Reading::Ended { is_complete },
+            false => Reading::Lost,
+        };
+        if is_recorded {
+            followed.host = None;
+        }
+        let mut known = self.known.values();
+        // A later session may wait to go on with its recording.
+        if is_recorded || !known.any(|known| known.session.as_ref() == Some(key)) {
+            self.look.reset_immediately();
+        }
+        if !is_complete {
+            self.forget(key);
         }
     }
 
@@ -451,7 +536,7 @@ async fn begin_now(client: HostClient) -> (HostClient, Option<EventStream>) {
     if client.description().state == SessionState::Starting {
         return (client, None);
     }
-    let events = timeout(POSITION_TIMEOUT, client.follow_events(EventsFrom::Now)).await;
+    let events = timeout(START_TIMEOUT, client.follow_events(EventsFrom::Now)).await;
     let events = match events {
         Ok(Ok(events)) => Some(events),
         Ok(Err(error)) => {
@@ -473,8 +558,8 @@ fn socket_id(path: &Path) -> Option<SocketId> {
 
 fn too_many(sessions: usize) -> Problem {
     let detail = format!(
-        "{sessions} sessions are open, and a stream has the events of {MAX_SESSIONS} at most; follow \
-         single ones: /v1/sessions/ID/events"
+        "{sessions} sessions are open or in Last-Event-ID, and a stream has the events of \
+         {MAX_SESSIONS} at most; follow single ones: /v1/sessions/ID/events"
     );
     Problem::new(ProblemKind::TooMany, detail)
 }

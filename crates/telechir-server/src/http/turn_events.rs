@@ -24,8 +24,8 @@ use super::request::failure;
 use super::state::Slot;
 use super::turns::{FIRST_REPORT, turn_state, until};
 
-/// The end of a turn is recorded right after its results.
-const END_TIMEOUT: Duration = Duration::from_secs(2);
+/// The end of a turn is recorded right after its results, but a machine may be slow.
+const END_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Makes the answer of a turn's results, as JSON.
 type EncodeAnswer = Box<dyn FnOnce(Vec<ToolResult>, &TurnKey) -> Result<String, Problem> + Send>;

@@ -26,7 +26,8 @@ pub(super) enum SessionStep {
 
 enum Live {
     Begins(HostClient, EventsFrom),
-    Reads(HostClient, EventStream),
+    /// With whether the last event was the end of a session, after which its host may exit at any time.
+    Reads(HostClient, EventStream, bool),
     Over,
 }
 
@@ -37,22 +38,27 @@ pub(super) fn of_session(
     from: EventsFrom,
 ) -> impl Stream<Item = SessionStep> + Send + 'static {
     let live = match started {
-        Some(events) => Live::Reads(client, events),
+        Some(events) => Live::Reads(client, events, false),
         None => Live::Begins(client, from),
     };
     unfold(live, async |live| match live {
         Live::Begins(client, from) => match client.follow_events(from).await {
             Ok(events) => {
                 let at = SessionStep::At(events.next_row());
-                Some((at, Live::Reads(client, events)))
+                Some((at, Live::Reads(client, events, false)))
             }
             Err(error) => {
                 tracing::debug!(%error, "the events of a session are not read");
                 Some((SessionStep::Lost, Live::Over))
             }
         },
-        Live::Reads(client, mut events) => match events.next().await {
-            Ok(Some(event)) => Some((SessionStep::Event(event), Live::Reads(client, events))),
+        Live::Reads(client, mut events, is_closed) => match events.next().await {
+            Ok(Some(event)) => {
+                let is_closed = event.event["event"] == "session_closed";
+                let step = SessionStep::Event(event);
+                Some((step, Live::Reads(client, events, is_closed)))
+            }
+            Err(_) if is_closed => Some((SessionStep::Ended, Live::Over)),
             Ok(None) => Some((SessionStep::Ended, Live::Over)),
             Err(error) => {
                 tracing::debug!(%error, "the events of a session are read again");

@@ -127,6 +127,10 @@ fn the_events_of_all_sessions_resume_at_another_server_with_nothing_lost_or_doub
     let agent = server.client("agent");
     let (one, two) = (agent.open(&json!({})), agent.open(&json!({})));
     agent.post(&turn_path(&one), &bash_with_id("e0", "echo before"));
+    // The end of a turn is recorded after its answer.
+    let path = format!("/v1/sessions/{one}/events?from=1");
+    let is_completed = |sent: &[Sent]| sent.last().is_some_and(|l| l.kind == "turn_completed");
+    Events(agent.stream(&[], &path)).until(is_completed);
     let mut events = Events::of_all(&agent, None);
     let (names, first_id) = events.started();
     assert_eq!(names, sorted([&one, &two]));
@@ -224,6 +228,57 @@ fn a_stream_reports_the_end_of_a_session_and_whether_anything_is_missing() {
 }
 
 #[test]
+fn a_session_opened_again_goes_on_in_the_same_stream() {
+    require(Component::Sandbox);
+    let sessions = SessionFixture::new();
+    let record = format!("--record={}", sessions.file("recordings").display());
+    let server = Server::in_folder(sessions, &["--shell", &record]);
+    let (agent, viewer) = (server.client("agent"), server.client("viewer"));
+    let mut streams = [&agent, &viewer].map(|client| Events::of_all(client, None));
+    for events in &mut streams {
+        events.started();
+    }
+    // Its recording goes on under the same key.
+    let open = || {
+        let key = ["Idempotency-Key: same"];
+        let answer = agent.request_with(&key, "POST", "/v1/sessions", Some("{}"));
+        assert_eq!(answer.status, 201, "{answer:?}");
+        let id = answer.json()["id"].as_str().map(str::to_owned);
+        id.expect("an id")
+    };
+    let run = |id: &str, call: &str| {
+        agent.post(&turn_path(id), &bash_with_id(call, "echo done"));
+    };
+    let close = |id: &str| {
+        let closed = agent.request("DELETE", &format!("/v1/sessions/{id}"), None);
+        assert_eq!(closed.status, 204, "{closed:?}");
+    };
+    let id = open();
+    for call in ["g1", "g2", "g3"] {
+        run(&id, call);
+        close(&id);
+        assert_eq!(open(), id);
+    }
+    // After this one a viewer reads the rest from the recording, and the next session may be open by then.
+    run(&id, "g4");
+    kill_process(server.sessions.session_host(), Signal::KILL).expect("a signal");
+    assert_eq!(open(), id);
+    run(&id, "g5");
+    let recorded = Events::recorded(&agent, &id, "g5");
+    for events in &mut streams {
+        let mut sent = events.until(|sent| sent.iter().any(|sent| sent.answers("g5")));
+        sent.retain(|sent| sent.kind != "events_ended");
+        assert_eq!(of_session(&sent, &id, "g5"), recorded);
+    }
+    close(&id);
+    for mut events in streams {
+        let (rest, ended) = events.until_ended();
+        assert_eq!(ended["complete"], true, "{ended}");
+        assert!(!rest.iter().any(|sent| sent.kind == "call_answered"));
+    }
+}
+
+#[test]
 fn a_stream_of_all_events_has_those_that_its_token_may_read() {
     require(Component::Sandbox);
     let server = Server::of_shells();
@@ -248,8 +303,10 @@ fn a_stream_of_all_events_has_those_that_its_token_may_read() {
     }
     let refused = anna.request("GET", "/v1/events?from=1", None);
     refused.is_problem(400, "bad-request");
-    let streams: Vec<Events> = (0..4).map(|_| Events::of_all(&ben, None)).collect();
-    let fifth = ben.request("GET", "/v1/events", None);
+    // The others' streams may not be over yet.
+    let cleo = Client::new(&server.address, &server.token("agent", "cleo"));
+    let streams: Vec<Events> = (0..4).map(|_| Events::of_all(&cleo, None)).collect();
+    let fifth = cleo.request("GET", "/v1/events", None);
     fifth.is_problem(429, "too-many");
     drop(streams);
     // With its token a stream ends, also while nothing happens.
