@@ -235,7 +235,7 @@ fn a_connection_needs_both_policies() {
 }
 
 #[test]
-fn a_rule_that_asks_outside_of_the_sandbox_keeps_where_it_is_approved() {
+fn a_question_outside_of_the_sandbox_is_answered_where_its_rule_permits() {
     let rule = |display: &str, verdict: &str, approve: &str| {
         let text = format!(
             "[[computer]]\ndisplay = '{display}'\nverdict = '{verdict}'\napprove = '{approve}'\n\
