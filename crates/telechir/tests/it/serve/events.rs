@@ -29,7 +29,7 @@ impl Sent {
 }
 
 /// The events of a stream as they come.
-struct Events(BufReader<TcpStream>);
+pub(super) struct Events(BufReader<TcpStream>);
 
 impl Events {
     /// All sessions' events, after the one with this id.
@@ -37,6 +37,19 @@ impl Events {
         let last = last.map(|last| format!("Last-Event-ID: {last}"));
         let headers: Vec<&str> = last.as_deref().into_iter().collect();
         Self(client.stream(&headers, "/v1/events"))
+    }
+
+    /// The events of a turn that has begun or is joined when this returns.
+    pub(super) fn of_turn(client: &Client, session: &str, response: &str) -> Self {
+        let accept = ["Accept: text/event-stream"];
+        Self(client.stream_post(&accept, &turn_path(session), response))
+    }
+
+    /// The answer of a turn, which is its last event.
+    pub(super) fn answer(&mut self) -> Value {
+        let is_last = |sent: &[Sent]| sent.last().is_some_and(|one| one.kind == "result");
+        let last = self.until(is_last).pop();
+        last.expect("an answer").data
     }
 
     /// What a session has recorded up to the answer of this call.
@@ -381,7 +394,7 @@ fn a_turn_reports_what_happens_before_its_answer() {
     let pending = pending.until(|sent| sent.last().is_some_and(|one| one.kind == "pending"));
     let turn = pending.last().expect("an event").data["turn"].clone();
     let cancel = json!({"turn": turn}).to_string();
-    let mut waits = Events(agent.stream_post(&accept[..1], &turn_path(&id), &slow));
+    let mut waits = Events::of_turn(&agent, &id, &slow);
     waits.until(|sent| sent.last().is_some_and(|one| one.kind == "state"));
     let cancelled = agent.request("POST", &format!("/v1/sessions/{id}/cancel"), Some(&cancel));
     assert_eq!(cancelled.status, 204, "{cancelled:?}");
@@ -392,8 +405,7 @@ fn a_turn_reports_what_happens_before_its_answer() {
         "commands": ["echo neutral"]}]});
     let path = format!("/v1/sessions/{id}/calls");
     let mut neutral = Events(agent.stream_post(&accept[..1], &path, &calls.to_string()));
-    let neutral = neutral.until(is_last);
-    let result = &neutral.last().expect("an event").data;
+    let result = neutral.answer();
     assert!(
         result["results"].to_string().contains("neutral"),
         "{result}"
@@ -407,9 +419,8 @@ fn a_turn_ends_with_the_connection_of_its_events() {
     let server = Server::of_shells();
     let agent = server.client("agent");
     let id = agent.open(&json!({}));
-    let accept = ["Accept: text/event-stream"];
     let slow = bash_with_id("s1", "sleep 1000");
-    let mut events = Events(agent.stream_post(&accept, &turn_path(&id), &slow));
+    let mut events = Events::of_turn(&agent, &id, &slow);
     events.until(|sent| sent.iter().any(|one| one.kind == "action_started"));
     drop(events);
     let idle = || agent.get(&format!("/v1/sessions/{id}"))["state"] == "idle";
