@@ -1,7 +1,7 @@
 //! Sets the value of an element and confirms it by reading it back.
 
 use serde_json::Value;
-use telechir_device::{ActionReport, DeviceError, ElementState};
+use telechir_device::{ActionReport, DeviceError, ElementState, normalized};
 
 use crate::actions::{self, check, confirm_change, refused};
 use crate::element::{ChangeTimeout, ElementFields, ElementHandle};
@@ -170,7 +170,7 @@ async fn choose(element: &ElementHandle, text: &str) -> Result<ActionReport, Dev
     let index = exact.or_else(|| {
         names
             .iter()
-            .position(|name| name.trim().to_lowercase() == text.trim().to_lowercase())
+            .position(|name| normalized(name) == normalized(text))
     });
     let Some((object, _)) = index.and_then(|index| options.get(index)) else {
         let names: Vec<String> = names

@@ -1,6 +1,7 @@
 //! Elements of applications with names, roles, states and bounds.
 
 mod choose;
+mod normalized;
 mod role;
 mod state;
 mod text;
@@ -12,6 +13,7 @@ use telechir_protocol::Size;
 use crate::{ScreenPoint, ScreenRegion};
 
 pub use choose::{AmbiguousMatch, NameMatch, choose, choose_ranked, name_match, search};
+pub use normalized::normalized;
 pub use role::{is_interactive, role_name};
 pub use state::{ElementState, ElementStates};
 pub use text::{Filter, Outline};

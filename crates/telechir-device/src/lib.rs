@@ -45,7 +45,7 @@ pub use editor::{Edited, Editor};
 pub use element_marks::ElementMarks;
 pub use elements::{
     AmbiguousMatch, Element, ElementState, ElementStates, ElementTree, Filter, NameMatch, Outline,
-    ScreenBounds, choose, choose_ranked, is_interactive, name_match, role_name, search,
+    ScreenBounds, choose, choose_ranked, is_interactive, name_match, normalized, role_name, search,
 };
 pub use error::{DeviceEnd, DeviceError};
 pub use frame::Frame;

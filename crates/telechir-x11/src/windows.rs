@@ -6,7 +6,7 @@ mod requests;
 
 use std::fmt::Write as _;
 
-use telechir_device::{PartLocation, Viewport};
+use telechir_device::{PartLocation, Viewport, normalized};
 use telechir_protocol::Size;
 use x11rb::protocol::xproto::{Atom, AtomEnum, ConnectionExt as _, Window};
 
@@ -258,9 +258,9 @@ impl WindowRegistry {
         if is_id(selector) {
             return self.name(window.window) == selector;
         }
-        let selector = selector.to_lowercase();
-        let contains = |text: &str| text.to_lowercase().contains(&selector);
-        !selector.trim().is_empty()
+        let selector = normalized(selector);
+        let contains = |text: &str| normalized(text).contains(&selector);
+        !selector.is_empty()
             && (contains(&window.title) || contains(&window.class) || contains(&window.instance))
     }
 

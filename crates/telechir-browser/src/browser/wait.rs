@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use telechir_device::DeviceError;
+use telechir_device::{DeviceError, normalized};
 use tokio::time::{Instant, timeout};
 
 use super::Browser;
@@ -138,11 +138,9 @@ impl Browser {
             Err(DeviceError::Refused { .. }) => return Ok(None),
             Err(error) => return Err(error),
         };
-        let text = squeezed(text);
+        let text = normalized(text);
         let mut texts = tree.nodes.iter().flat_map(|node| [&node.name, &node.value]);
-        Ok(Some(
-            texts.any(|other| other.to_lowercase().contains(&text)),
-        ))
+        Ok(Some(texts.any(|other| normalized(other).contains(&text))))
     }
 }
 
@@ -154,10 +152,4 @@ fn check_crashed(tab: &Tab) -> Result<(), DeviceError> {
         ))),
         false => Ok(()),
     }
-}
-
-/// A text in lower case, with single spaces, as snapshots have them.
-fn squeezed(text: &str) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    words.join(" ").to_lowercase()
 }

@@ -1,5 +1,7 @@
 //! Search for elements and text by words.
 
+use telechir_device::normalized;
+
 use super::bounded_text::cut;
 use super::node::{PageNode, PageTree, end_of, parents};
 use super::refs::ElementRefs;
@@ -72,9 +74,10 @@ pub(super) fn search(tree: &PageTree, query: &str, refs: &mut ElementRefs) -> St
     lines.join("\n")
 }
 
-/// The words of a query in lower case.
+/// The words of a query, normalized.
 fn words_of(query: &str) -> Vec<String> {
-    let all: Vec<String> = query.split_whitespace().map(str::to_lowercase).collect();
+    let query = normalized(query);
+    let all: Vec<String> = query.split_whitespace().map(str::to_owned).collect();
     let meant: Vec<String> = all
         .iter()
         .filter(|word| !STOP_WORDS.contains(&word.as_str()))
@@ -93,11 +96,8 @@ fn hits(nodes: &[PageNode], words: &[String]) -> (Vec<Hit>, Vec<bool>) {
         let content = content_of(nodes, index);
         let own = [&node.role, &node.name, &node.value, &node.detail];
         let own = if node.is_text() { &own[1..2] } else { &own[..] };
-        let mut text = own
-            .iter()
-            .map(|text| text.to_lowercase())
-            .collect::<Vec<_>>();
-        text.extend(content.as_ref().map(|content| content.to_lowercase()));
+        let mut text = own.iter().map(|text| normalized(text)).collect::<Vec<_>>();
+        text.extend(content.as_deref().map(normalized));
         let mut score = 0;
         for (word, found) in words.iter().zip(&mut found) {
             if text.iter().any(|text| text.contains(word)) {

@@ -1,6 +1,8 @@
 //! Finds the element of a page that a name means, or lists those that it could mean.
 
-use telechir_device::{AmbiguousMatch, NameMatch, choose_ranked, name_match, role_name};
+use telechir_device::{
+    AmbiguousMatch, NameMatch, choose_ranked, name_match, normalized, role_name,
+};
 use telechir_protocol::NamedElement;
 
 use super::node::{PageNode, PageTree};
@@ -52,9 +54,9 @@ fn rank(node: &PageNode, named: &NamedElement) -> Option<(NameMatch, bool)> {
 
 /// Elements that could be meant instead: those that share a word, then other interactive ones.
 fn alternatives(tree: &PageTree, named: &NamedElement) -> Vec<usize> {
-    let wanted = named.name.as_deref().unwrap_or_default().to_lowercase();
+    let wanted = normalized(named.name.as_deref().unwrap_or_default());
     let shares_word = |node: &PageNode| {
-        let name = node.name.to_lowercase();
+        let name = normalized(&node.name);
         wanted.split_whitespace().any(|word| name.contains(word))
     };
     let candidates = tree.nodes.iter().enumerate();

@@ -188,11 +188,11 @@ const problemOf = (element, role) => {
 // Checks or unchecks; a radio button also by the value or label of one in its group.
 const check = (element, value) => {
   if (element.type === "radio" && typeof value !== "boolean") {
-    const word = squeeze(String(value)).toLowerCase()
+    const word = normalized(String(value))
     const root = element.getRootNode(), radios = "input[type=radio]"
     const group = Array.from(root instanceof ShadowRoot ? root.querySelectorAll(radios) : selectAll(rootElement(), radios)).filter(one => one === element || (one.name && one.name === element.name && one.form === element.form))
     const label = one => nameOf(one, true) || one.value
-    const other = group.find(one => one.value.toLowerCase() === word) ?? group.find(one => label(one).toLowerCase() === word)
+    const other = group.find(one => normalized(one.value) === word) ?? group.find(one => normalized(label(one)) === word)
     if (other) {
       if (isDisabled(other, "input")) return { problem: `${JSON.stringify(label(other))} is disabled` }
       if (!other.checked) other.click()
@@ -227,10 +227,18 @@ const write = (element, text) => {
   return { text: "set" }
 }
 
+// A text as it is compared with what a model writes, as in telechir-device's `normalized`.
+const normalized = text => squeeze(text
+  .replace(/\u2026/g, "...")
+  .replace(/[\u2018-\u201b\u2032]/g, "'")
+  .replace(/[\u201c-\u201f\u2033]/g, '"')
+  .replace(/[\u2010-\u2014\u2212]/g, "-")
+  .replace(/[\u00ad\u200b-\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]/g, "")).toLowerCase()
+
 const optionOf = (options, value) => {
   const wanted = squeeze(String(value))
   return options.find(option => option.value === String(value)) ?? options.find(option => optionText(option) === wanted) ??
-    options.find(option => optionText(option).toLowerCase() === wanted.toLowerCase()) ?? options.find(option => squeeze(option.text) === wanted)
+    options.find(option => normalized(optionText(option)) === normalized(wanted)) ?? options.find(option => squeeze(option.text) === wanted)
 }
 const named = option => JSON.stringify(cut(optionText(option), 100))
 

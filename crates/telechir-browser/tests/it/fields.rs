@@ -326,6 +326,17 @@ async fn a_value_that_a_control_cannot_have_is_refused_with_what_it_has() {
     }
 }
 
+#[tokio::test]
+async fn typographic_characters_in_options_match_those_of_a_keyboard() {
+    let mut browser = scripted().await;
+    let html = "<select aria-label=F><option>-<option value=a>Don’t know<option value=b>3–5\u{a0}people\
+                <option value=c>Other…</select>";
+    for (value, expected) in [("Don't know", "a"), ("3-5 people", "b"), ("other...", "c")] {
+        let (report, now) = set(&mut browser, html, json!(value)).await;
+        assert_eq!(now, expected, "{value}: {report:?}");
+    }
+}
+
 /// A person sees the label of an option, not its text.
 #[tokio::test]
 async fn an_option_with_a_label_is_chosen_by_it() {

@@ -3,7 +3,7 @@
 use telechir_protocol::NamedElement;
 
 use super::{FoundTarget, WithAccessibility, ocr, refused};
-use crate::elements::{AmbiguousMatch, ElementTree, choose};
+use crate::elements::{AmbiguousMatch, ElementTree, choose, normalized};
 use crate::{Accessibility, Computer, Detail, DeviceError, ScreenPoint, TextLine, WindowSystem};
 
 impl<C: Computer + WindowSystem, A: Accessibility> WithAccessibility<C, A> {
@@ -90,8 +90,8 @@ impl<C: Computer + WindowSystem, A: Accessibility> WithAccessibility<C, A> {
         let size = self.computer.size();
         let mut unknown_areas = ocr::unknown_areas(tree, &windows, size);
         if let Some(window) = window {
-            let window = window.to_lowercase();
-            unknown_areas.retain(|part| part.title.to_lowercase().contains(&window));
+            let window = normalized(window);
+            unknown_areas.retain(|part| normalized(&part.title).contains(&window));
         }
         let Some(reader) = self.reader.as_mut().filter(|_| !unknown_areas.is_empty()) else {
             return Ok(Vec::new());

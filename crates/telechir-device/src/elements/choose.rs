@@ -2,7 +2,7 @@
 
 use telechir_protocol::NamedElement;
 
-use super::{Element, ElementState, ElementTree, role_name};
+use super::{Element, ElementState, ElementTree, normalized, role_name};
 
 /// Maximum number of candidates in an error.
 const MAX_CANDIDATES: usize = 15;
@@ -48,8 +48,8 @@ fn listed(before: &str, candidates: &[String]) -> String {
 pub enum NameMatch {
     /// The names are equal but for space around them.
     Exact,
-    /// The names differ in upper and lower case.
-    ButForCase,
+    /// The names are equal once they are [`normalized`].
+    Normalized,
     /// The element's name has more before or after the wanted one.
     Within,
 }
@@ -166,9 +166,9 @@ pub fn name_match(wanted: &str, name: &str) -> Option<NameMatch> {
     if wanted == name.trim() {
         return Some(NameMatch::Exact);
     }
-    let (wanted, name) = (wanted.to_lowercase(), name.to_lowercase());
-    if wanted == name.trim() {
-        Some(NameMatch::ButForCase)
+    let (wanted, name) = (normalized(wanted), normalized(name));
+    if wanted == name {
+        Some(NameMatch::Normalized)
     } else {
         (!wanted.is_empty() && name.contains(&wanted)).then_some(NameMatch::Within)
     }
@@ -201,19 +201,19 @@ fn alternatives(tree: &ElementTree, named: &NamedElement) -> Vec<usize> {
 }
 
 fn words(text: &str) -> Vec<String> {
-    text.split_whitespace().map(str::to_lowercase).collect()
+    let text = normalized(text);
+    text.split_whitespace().map(str::to_owned).collect()
 }
 
 /// The number of words that the element's properties contain.
 fn score(element: &Element, words: &[String]) -> usize {
-    let text = format!(
+    let text = normalized(&format!(
         "{} {} {} {}",
         element.role,
         element.name,
         element.value.as_deref().unwrap_or_default(),
         element.automation_id.as_deref().unwrap_or_default()
-    )
-    .to_lowercase();
+    ));
     words.iter().filter(|word| text.contains(*word)).count()
 }
 
@@ -351,6 +351,14 @@ mod tests {
             ..NamedElement::default()
         };
         assert_eq!(choose(&tree, &by_id), Ok(4));
+    }
+
+    #[test]
+    fn typographic_characters_match_those_of_a_keyboard() {
+        for name in ["Save As...", "save as..."] {
+            assert_eq!(found(&named(name)).as_deref(), Ok("e4"), "{name}");
+        }
+        assert_eq!(search(&editor(), "as...", 20)[0].id, "e4");
     }
 
     #[test]
