@@ -200,6 +200,7 @@ mod tests {
             ("{a,b}", "a b"),
             ("x{a,b}y{c,d}", "xayc xayd xbyc xbyd"),
             ("{a,{b,c}d}", "a bd cd"),
+            ("xy{a,{b,c}d}z", "xyaz xybdz xycdz"),
             ("{a{b,c}}", "{ab} {ac}"),
             ("{{a,b}", "{a {b"),
             ("{a,{b,c}", "{a,b {a,c"),
@@ -215,6 +216,8 @@ mod tests {
             ("{a..e..2}", "a c e"),
             ("{c..a..-1}", "c b a"),
             ("{1..2..0}", "1 2"),
+            ("{9..11}", "9 10 11"),
+            ("{0..10..5}", "0 5 10"),
             (
                 "{9223372036854775806..9223372036854775807}",
                 "9223372036854775806 9223372036854775807",
@@ -251,6 +254,10 @@ mod tests {
         assert_eq!(expand(&"{a,b}".repeat(40), &mut left), None);
         assert!(left >= (1 << 20) - MAX_EXPANDED_CHARS);
         assert_eq!(expand("{1..9223372036854775807}", &mut left), None);
+        let zeros = |count: usize| format!("{{{}1..2}}", "0".repeat(count));
+        let longest = MAX_SEQUENCE_BYTES - "1..2".len();
+        assert!(expand(&zeros(longest), &mut left).is_some());
+        assert_eq!(expand(&zeros(longest + 1), &mut left), None);
         for many in ["{".repeat(100_000), format!("{{{}}}", ",".repeat(1 << 20))] {
             assert_eq!(expand(&many, &mut left), None);
         }
