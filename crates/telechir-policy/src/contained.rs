@@ -221,6 +221,18 @@ mod tests {
             "echo rm a | sh",
             "printf 'ls\\nrm a\\n' | bash -s",
             "sh < <(echo 'rm a')",
+            "echo a#b; rm a",
+            "rm &>log a",
+            "rm &>>log a",
+            "case x in x) ls; rm a;; esac",
+            "{rm,a}",
+            "é{rm,x}; {rm,a}",
+            "echo \"$'\"; rm a; echo \"'\"",
+            "echo \"\\\"\"; rm a; echo \"\"",
+            "echo ${ rm a }",
+            "echo ${| rm a; }",
+            "echo $[x[1] #]; rm a",
+            "echo ${x:-\\\"}; rm a",
         ] {
             assert!(contains(line, "rm a"), "{line}");
         }
@@ -252,6 +264,8 @@ mod tests {
             "git -c x=y commit -m 'rm a'",
             "a.b=c rm a",
             "# rm a; rm a",
+            "rm a <(ls)",
+            "echo ${x:-<;rm a;}",
         ] {
             assert!(!contains(line, "rm a"), "{line}");
         }
