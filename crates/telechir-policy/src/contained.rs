@@ -233,6 +233,9 @@ mod tests {
             "echo ${| rm a; }",
             "echo $[x[1] #]; rm a",
             "echo ${x:-\\\"}; rm a",
+            "echo \"${x:-${y:-'}}\"; rm a; echo \"'\"",
+            "echo `echo \\\"; rm a; echo \\\"`",
+            "cat <<\"$A\"\nit's\n$A\nrm a",
         ] {
             assert!(contains(line, "rm a"), "{line}");
         }
@@ -266,6 +269,9 @@ mod tests {
             "# rm a; rm a",
             "rm a <(ls)",
             "echo ${x:-<;rm a;}",
+            "\"\" rm a",
+            "\"if\" rm a",
+            "echo $((1)) rm a",
         ] {
             assert!(!contains(line, "rm a"), "{line}");
         }
