@@ -236,6 +236,16 @@ mod tests {
             "echo \"${x:-${y:-'}}\"; rm a; echo \"'\"",
             "echo `echo \\\"; rm a; echo \\\"`",
             "cat <<\"$A\"\nit's\n$A\nrm a",
+            "echo $((rm a",
+            "((rm a); ls)",
+            "echo \"$( ((ls); ls); rm a )\"",
+            "echo ((rm a))",
+            "ls x[; rm a",
+            ">x[; rm a",
+            "'x'[; rm a",
+            "rm >|log a",
+            "cat <<'A'\n'\\\nA\nrm a",
+            "cat <<A\nx\\\nA\n'\nA\nrm a",
         ] {
             assert!(contains(line, "rm a"), "{line}");
         }
