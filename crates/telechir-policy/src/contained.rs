@@ -240,6 +240,8 @@ mod tests {
             "((rm a); ls)",
             "echo \"$( ((ls); ls); rm a )\"",
             "echo ((rm a))",
+            "{fd}>file ! rm a",
+            "coproc N while rm a; do :; done",
             "ls x[; rm a",
             ">x[; rm a",
             "'x'[; rm a",
@@ -282,6 +284,11 @@ mod tests {
             "\"\" rm a",
             "\"if\" rm a",
             "echo $((1)) rm a",
+            "esac rm a",
+            "x.so rm a",
+            "ld-x rm a",
+            "-- rm a",
+            "echo x do rm a",
         ] {
             assert!(!contains(line, "rm a"), "{line}");
         }
