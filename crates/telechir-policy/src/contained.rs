@@ -285,6 +285,9 @@ mod tests {
             "\"if\" rm a",
             "echo $((1)) rm a",
             "esac rm a",
+            "x\"=\"1 rm a",
+            "git --no-pager commit -m 'rm a'",
+            "git -C x commit -m 'rm a'",
             "x.so rm a",
             "ld-x rm a",
             "-- rm a",
@@ -323,6 +326,8 @@ mod tests {
         assert!(contains("ls; sh -c 'rm a'", "sh -c 'rm a'"));
         // As it was shown, hidden characters are escaped.
         assert!(contains("ls; rm $'\\a'", "rm '\\u{7}'"));
+        assert!(contains("ls; rm $'\\cA'", "rm '\\u{1}'"));
+        assert!(contains("rm $'\\u0061bc'", "rm abc"));
     }
 
     #[test]
