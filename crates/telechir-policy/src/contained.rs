@@ -242,6 +242,8 @@ mod tests {
             "echo ((rm a))",
             "{fd}>file ! rm a",
             "coproc N while rm a; do :; done",
+            "echo \"${!-'}\"; rm a; echo \"'\"",
+            "echo \"${x[0]:-'}\"; rm a; echo \"'\"",
             "ls x[; rm a",
             ">x[; rm a",
             "'x'[; rm a",
