@@ -122,7 +122,8 @@ async fn reported(browser: &mut Browser) -> Computed {
             name: String::new(),
         },
         |node| Computed {
-            role: node.role.clone(),
+            // An element without a role that is listed all the same.
+            role: node.role.replace("generic", "-"),
             name: node.name.clone(),
         },
     )

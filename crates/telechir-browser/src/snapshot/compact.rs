@@ -23,6 +23,8 @@ const RESERVED_CHARS: usize = 200;
 const NAME_LENGTHS: [usize; 4] = [80, 40, 24, 12];
 /// Levels between an element and the one of whose name it is part.
 const MAX_NAMED_LEVELS: usize = 4;
+/// Nodes before and after one that are searched for its name.
+const NEARBY_NODES: usize = 20;
 /// Maximum length of a line with several items.
 const MAX_LINE_CHARS: usize = 160;
 /// The options of a select are listed if they are this short together.
@@ -190,6 +192,10 @@ fn other_item(
         if matches!(node.role.as_str(), "heading" | "image") && is_in_name_above(nodes, index) {
             return None;
         }
+        // Wrappers often repeat the name of the control that opens them.
+        if node.role == "generic" && is_repeated_nearby(nodes, index) {
+            return None;
+        }
         let (text, is_container) = structure_text(node, names)?;
         let is_repeated = is_repeated_by_child(nodes, index);
         let text = if is_repeated && node.role != "heading" {
@@ -216,6 +222,13 @@ fn is_repeated_by_neighbour(nodes: &[PageNode], index: usize) -> bool {
     let beside = [index.checked_sub(1), Some(index + 1)];
     let mut beside = beside.into_iter().flatten().filter_map(|at| nodes.get(at));
     beside.any(|node| !node.is_text() && node.name == *text)
+}
+
+/// Whether one of the nodes around it has the name of this element.
+fn is_repeated_nearby(nodes: &[PageNode], index: usize) -> bool {
+    let around = index.saturating_sub(NEARBY_NODES)..nodes.len().min(index + NEARBY_NODES);
+    let mut others = around.filter(|at| *at != index);
+    others.any(|at| nodes[at].name == nodes[index].name)
 }
 
 /// Whether the text stands for the name of the interactive element that contains nothing else.
@@ -369,6 +382,7 @@ fn structure_text(node: &PageNode, names: usize) -> Option<(String, bool)> {
             (format!("{}{named} of {}:", node.role, node.detail), true)
         }
         "image" if !node.name.is_empty() => (format!("image {}", name()), false),
+        "generic" | "graphics-symbol" if !node.name.is_empty() => (name(), false),
         "columnheader" | "rowheader" if !node.name.is_empty() => match order_of(node) {
             Some(order) => (format!("{} {order}", name()), false),
             None => (name(), false),

@@ -87,7 +87,16 @@ pub(super) fn quoted_words(words: &[String]) -> String {
 fn is_plain(role: &str) -> bool {
     matches!(
         role,
-        "paragraph" | "listitem" | "cell" | "gridcell" | "row" | "rowgroup" | "term" | "definition"
+        "paragraph"
+            | "listitem"
+            | "cell"
+            | "gridcell"
+            | "row"
+            | "rowgroup"
+            | "term"
+            | "definition"
+            | "generic"
+            | "graphics-symbol"
     )
 }
 

@@ -52,7 +52,7 @@ const forgetLabels = () => { labels = new Map() }
 
 // An option shows its `label` if it has one, else its text.
 const optionText = option => squeeze(option.label)
-const chosenIn = element => Array.from(element.selectedOptions, optionText).join(", ")
+const chosenIn = (element, separator = ", ") => Array.from(element.selectedOptions, optionText).join(separator)
 
 // Text that the page's style generates in ::before or ::after: its alternative text, if it has one.
 const generatedIn = (element, pseudo) => {
@@ -156,9 +156,9 @@ const RANGES = new Set(["spinbutton", "slider", "scrollbar", "progressbar", "met
 const TYPED = new Set("text search tel url email number range date time month week datetime-local".split(" "))
 // 2C: the value of a control inside the name of another one; null if it has none.
 const embeddedValueOf = (element, tag, traversal) => {
-  if (tag === "select") return chosenIn(element)
-  if (tag === "textarea") return element.value
   const role = attributeOf(element, "role") === null ? "" : roleOf(element)
+  if (tag === "select") return role === "" || role === "listbox" || role === "combobox" ? chosenIn(element, " ") : ""
+  if (tag === "textarea") return element.value
   const isGauge = tag === "progress" || tag === "meter"
   if (RANGES.has(role) || isGauge || (tag === "input" && element.type === "range")) {
     const value = attributeOf(element, "aria-valuetext") ?? attributeOf(element, "aria-valuenow")
@@ -168,27 +168,31 @@ const embeddedValueOf = (element, tag, traversal) => {
   if (role === "textbox" || role === "searchbox") return contentWithin(element, traversal)
   if (role !== "listbox" && role !== "combobox") return null
   const chosen = []
-  for (const option of selectAll(element, "[role=option][aria-selected=true]")) chosen.push(contentWithin(option, traversal))
+  for (const list of [element, ...referencedBy(element, attributeOf(element, "aria-owns") ?? "")]) {
+    for (const option of selectAll(list, "[role=option][aria-selected=true]")) chosen.push(contentWithin(option, traversal))
+  }
   if (chosen.length) return chosen.join(" ")
   const field = role === "combobox" ? selectAll(element, "input, [role=textbox], [role=searchbox]")[0] : null
   if (field) return tagOf(field) === "input" ? field.value : contentWithin(field, traversal)
   return role === "combobox" ? contentWithin(element, traversal) : ""
 }
 
-// One computation: the element to name, what it visited, and whether references or hidden content
-// are being followed.
-const newTraversal = root => ({ root, visited: new Set(), isReference: false, isHidden: false, level: 0, length: 0 })
+// One computation: the element to name, what it visited, the reference that is being followed, and
+// whether hidden content is.
+const newTraversal = root => ({ root, visited: new Set(), reference: null, isHidden: false, level: 0, length: 0 })
 // 2E: the text that HTML gives a part of a name.
 const nativeTextOf = (element, tag) => {
   if (tag === "img" || tag === "area") return attributeOf(element, "alt")
   if (tag === "input") return nameOfInput(element)
-  return element instanceof SVGElement ? svgTitle(element) : ""
+  return element instanceof SVGElement ? svgNameOf(element) : ""
 }
 // The text of an element inside a name.
 const partOf = (element, traversal) => {
   const { visited } = traversal
-  if (visited.has(element) || traversal.length > MAX_CONTENT_CHARS || traversal.level >= MAX_NAME_LEVELS) return ""
   const tag = tagOf(element)
+  // A control divides the text of its own label.
+  if (visited.has(element)) return LABELLED_TAGS.has(tag) ? " " : ""
+  if (traversal.length > MAX_CONTENT_CHARS || traversal.level >= MAX_NAME_LEVELS) return ""
   if (NEVER_RENDERED.has(tag)) return ""
   if (tag === "br") return " "
   const reading = traversal.isHidden ? READ : readingOf(element)
@@ -196,14 +200,18 @@ const partOf = (element, traversal) => {
   visited.add(element)
   if (reading === CHILDREN_ONLY) return contentWithin(element, traversal, true)
   let text = null
-  if (hasAttributes(element)) {
+  // A slot is not exposed, whatever its attributes.
+  if (hasAttributes(element) && tag !== "slot") {
     // 2B
-    if (!traversal.isReference) text = textOfReferences(element, traversal)
+    if (traversal.reference === null) text = textOfReferences(element, traversal)
     // 2C, 2D
     if (!text) text = embeddedValueOf(element, tag, traversal) ?? (attributeOf(element, "aria-label")?.trim() || null)
     if (text !== null) return ` ${text} `
     // The items below a tree item have names of their own.
-    if (attributeOf(element, "role") === "group" && roleOf(traversal.root) === "treeitem") return ""
+    const role = attributeOf(element, "role")
+    if (role === "group" && roleOf(traversal.root) === "treeitem") return ""
+    // 2F.i, as browsers limit it
+    if (role !== null && traversal.reference !== element && isReadAlone(element)) return " "
   } else if (tag === "select" || tag === "textarea" || tag === "input") return ` ${embeddedValueOf(element, tag, traversal) ?? ""} `
   // 2E
   if (!isPresentational(element)) text = nativeTextOf(element, tag)
@@ -214,6 +222,10 @@ const partOf = (element, traversal) => {
   const isInline = isInlineDisplay(styleOf(element).display) && tag !== "img" && tag !== "svg"
   return isInline ? text : ` ${text} `
 }
+// Widgets and windows with an explicit role, whose content is no part of another name.
+const READ_ALONE = new Set(("alert alertdialog application dialog feed grid log marquee menu menubar radiogroup tablist tabpanel " +
+  "toolbar tree treegrid").split(" "))
+const isReadAlone = element => attributeOf(element, "role") !== null && READ_ALONE.has(roleOf(element))
 const isPresentational = element => {
   const role = attributeOf(element, "role")
   return role !== null && /^\s*(none|presentation)\b/i.test(role)
@@ -249,21 +261,31 @@ const referencedBy = (element, ids) =>
 
 // 2B: the text of the elements that aria-labelledby references.
 const textOfReferences = (element, traversal) => {
-  const ids = attributeOf(element, "aria-labelledby")
+  const ids = labelledByOf(element)
   if (!ids) return ""
-  return squeeze(referencedBy(element, ids).map(other => textOfReference(other, traversal)).join(" "))
+  const read = new Set()
+  const text = squeeze(referencedBy(element, ids).map(other => textOfReference(other, traversal, read)).join(" "))
+  for (const other of read) traversal.visited.add(other)
+  return text
 }
-// The text of an element that names another one: by reference, or as its label or caption.
-const textOfReference = (element, traversal) => {
+// By the attribute's usual misspelling too, as browsers read it.
+const labelledByOf = element => attributeOf(element, "aria-labelledby") ?? attributeOf(element, "aria-labeledby")
+// The text of an element that names another one: by reference, or as its label or caption. Adds what
+// it reads to `read`.
+const textOfReference = (element, traversal, read = null) => {
   const { root, visited } = traversal
-  const own = { ...newTraversal(root), visited: new Set(visited), isReference: true, isHidden: isHiddenReference(element) }
+  const own = { ...newTraversal(root), visited: new Set(visited), reference: element, isHidden: isHiddenReference(element) }
   own.visited.add(root)
   if (element !== root) {
     own.visited.delete(element)
-    return partOf(element, own)
+    const text = partOf(element, own)
+    if (read !== null) for (const other of own.visited) read.add(other)
+    return text
   }
   const tag = tagOf(element)
-  return attributeOf(element, "aria-label")?.trim() || embeddedValueOf(element, tag, own) || nativeTextOf(element, tag) || contentWithin(element, own)
+  const text = attributeOf(element, "aria-label")?.trim() || embeddedValueOf(element, tag, own) || nativeTextOf(element, tag) || contentWithin(element, own)
+  // 2I
+  return text || (attributeOf(element, "title") ?? "")
 }
 const textOfLabel = (label, element) => squeeze(textOfReference(label, newTraversal(element)))
 
@@ -295,7 +317,8 @@ const ownNameOf = element => {
     case "select": case "textarea": case "button": case "meter": case "progress": case "output": return textOfLabels(element)
     case "img": case "area": return squeeze(attributeOf(element, "alt") ?? "")
     case "fieldset": return captionOf(element, HTMLLegendElement)
-    case "table": return captionOf(element, HTMLTableCaptionElement)
+    // The obsolete attribute counts in browsers.
+    case "table": return captionOf(element, HTMLTableCaptionElement) || squeeze(attributeOf(element, "summary") ?? "")
     case "optgroup": return squeeze(element.label)
     case "figure": {
       for (let child = firstChildOf(element); child; child = nextSiblingOf(child)) {
@@ -303,7 +326,7 @@ const ownNameOf = element => {
       }
       return ""
     }
-    default: return element instanceof SVGElement ? svgTitle(element) : tag.includes("-") ? textOfLabels(element) : ""
+    default: return element instanceof SVGElement ? svgNameOf(element) : tag.includes("-") ? textOfLabels(element) : ""
   }
 }
 

@@ -20,6 +20,8 @@ const hasAttributes = uncurried(Element.prototype.hasAttributes)
 const selectAll = uncurried(Element.prototype.querySelectorAll)
 const elementsIn = uncurried(Element.prototype.getElementsByTagName)
 const countBelow = element => elementsIn(element, "*").length
+const previousElementOf = reader(Element.prototype, "previousElementSibling")
+const nextElementOf = reader(Element.prototype, "nextElementSibling")
 const slotOf = reader(Element.prototype, "assignedSlot")
 const openRootOf = reader(Element.prototype, "shadowRoot")
 const ownBoxOf = uncurried(Element.prototype.getBoundingClientRect)

@@ -5,14 +5,15 @@ const INPUT_ROLES = {
   color: "color", password: "password", hidden: "",
 }
 const TAG_ROLES = {
-  a: e => hasAttribute(e, "href") ? "link" : "", area: e => hasAttribute(e, "href") ? "link" : "",
+  a: e => hasAttribute(e, "href") || (hasAttribute(e, "xlink:href") && e instanceof SVGElement) ? "link" : "", area: e => hasAttribute(e, "href") ? "link" : "",
   address: "group", article: "article", aside: e => isAside(e) ? "complementary" : "", audio: "audio", blockquote: "blockquote",
   button: "button", canvas: "canvas", caption: "caption", dd: "definition", del: "deletion", details: "group",
   dialog: "dialog", dt: "term", embed: "embed", fieldset: "group", figure: "figure",
   footer: e => isSectioned(e) ? "" : "contentinfo", form: e => isNamed(e) ? "form" : "",
-  frame: "iframe", h1: "heading", h2: "heading", h3: "heading", h4: "heading", h5: "heading",
+  frame: "iframe", g: e => isSvgNamed(e) ? "group" : "", h1: "heading", h2: "heading", h3: "heading", h4: "heading", h5: "heading",
   h6: "heading", header: e => isSectioned(e) ? "" : "banner", hgroup: "group", hr: "separator", iframe: "iframe",
-  img: e => attributeOf(e, "alt") === "" && !isLabelled(e) ? "" : "image", input: e => inputRole(e), ins: "insertion",
+  image: e => e instanceof SVGElement ? "image" : "",
+  img: e => attributeOf(e, "alt") === "" && !isLabelled(e) && !isFocusable(e) ? "" : "image", input: e => inputRole(e), ins: "insertion",
   li: e => isListed(e) ? "listitem" : "", main: "main", math: "math", menu: "list", meter: "meter", nav: "navigation",
   object: "object", ol: "list", optgroup: "group", option: "option", output: "status", p: "paragraph",
   progress: "progressbar", s: "deletion", search: "search", section: e => isNamed(e) ? "region" : "",
@@ -22,6 +23,8 @@ const TAG_ROLES = {
   th: e => tabular(e, isRowHeader(e) ? "rowheader" : "columnheader"), thead: e => tabular(e, "rowgroup"),
   tr: e => tabular(e, "row"), ul: "list", video: "video",
 }
+// By svg-aam 1.0 a shape is exposed only with a name.
+for (const tag of ["circle", "ellipse", "line", "path", "polygon", "polyline", "rect", "use"]) TAG_ROLES[tag] = e => isSvgNamed(e) ? "graphics-symbol" : ""
 const ARIA_ROLES = new Set(("alert alertdialog application article banner blockquote button caption cell checkbox code " +
   "columnheader combobox comment complementary contentinfo definition deletion dialog directory document emphasis feed figure form grid gridcell " +
   "generic group heading image img insertion link list listbox listitem log main mark marquee math menu menubar menuitem " +
@@ -34,7 +37,7 @@ const ROLE_ALIASES = { directory: "list", generic: "", img: "image", presentatio
 const NAMED_LANDMARKS = new Set(["form", "region"])
 // Global attributes of ARIA, which make a presentational role void.
 const GLOBAL_ATTRIBUTES = ("aria-label aria-labelledby aria-describedby aria-description aria-details aria-live aria-atomic aria-busy " +
-  "aria-relevant aria-controls aria-owns aria-flowto aria-current aria-keyshortcuts aria-roledescription").split(" ")
+  "aria-labeledby aria-relevant aria-controls aria-owns aria-flowto aria-current aria-keyshortcuts aria-roledescription").split(" ")
 
 const INTERACTIVE_ROLES = new Set(("link button textbox combobox checkbox radio slider spinbutton searchbox file color password " +
   "menuitem menuitemcheckbox menuitemradio option switch tab treeitem listbox scrollbar").split(" "))
@@ -53,7 +56,7 @@ const isSectioned = element => isWithinTags(element, at => {
   return SECTIONING.has(tag) || tag === "main" || (hasAttribute(at, "role") && SECTION_ROLES.has(attributeOf(at, "role").trim().toLowerCase()))
 })
 const isNamed = element => hasAttributes(element) && nameOf(element, false) !== "" || (tagOf(element) === "svg" && svgTitle(element) !== "")
-const isLabelled = element => Boolean(attributeOf(element, "aria-label")?.trim() || attributeOf(element, "aria-labelledby")?.trim())
+const isLabelled = element => Boolean(attributeOf(element, "aria-label")?.trim() || labelledByOf(element)?.trim())
 const isAside = element => !isWithinTags(element, at => SECTIONING.has(tagOf(at))) || isNamed(element)
 // The child of a list, which is one only without a presentational role.
 const isListed = element => {
@@ -76,25 +79,40 @@ const tabular = (element, role) => {
   }
   return role
 }
-// By its scope; without one a header heads its row if it stands before the row's data.
+// By its scope; without one a header heads its row if it stands beside the row's data, other than an
+// empty corner, or before it.
 const isRowHeader = element => {
   const scope = attributeOf(element, "scope")?.trim().toLowerCase()
   if (scope === "row" || scope === "rowgroup") return true
   if (scope === "col" || scope === "colgroup") return false
   const row = parentOf(element)
-  if (!(row instanceof HTMLTableRowElement) || row.parentNode?.localName === "thead") return false
+  if (!(row instanceof HTMLTableRowElement)) return false
+  if (isDataCell(previousElementOf(element)) || isDataCell(nextElementOf(element))) return true
+  if (row.parentNode?.localName === "thead") return false
   for (let cell = nextSiblingOf(element); cell; cell = nextSiblingOf(cell)) {
     if (nodeTypeOf(cell) === ELEMENT && tagOf(cell) === "td") return childOf(row, HTMLTableCellElement) === element
   }
   return false
 }
-const isSummary = element => parentOf(element) instanceof HTMLDetailsElement
+const isDataCell = cell => cell !== null && tagOf(cell) === "td" && textContentOf(cell).trim() !== ""
+// A details element has one summary, its first.
+const isSummary = element => summaryOf(parentOf(element)) === element
+const summaryOf = details => {
+  if (!(details instanceof HTMLDetailsElement)) return null
+  for (let child = firstChildOf(details); child; child = nextSiblingOf(child)) {
+    if (nodeTypeOf(child) === ELEMENT && tagOf(child) === "summary") return child
+  }
+  return null
+}
 const svgTitle = element => {
   for (let child = firstChildOf(element); child; child = nextSiblingOf(child)) {
     if (child instanceof SVGTitleElement) return squeeze(child.textContent)
   }
   return ""
 }
+
+const svgNameOf = element => svgTitle(element) || squeeze(attributeOf(element, "xlink:title") ?? "")
+const isSvgNamed = element => element instanceof SVGElement && (svgTitle(element) !== "" || isLabelled(element))
 
 const ownRoleOf = element => {
   const own = TAG_ROLES[tagOf(element)]
@@ -113,4 +131,5 @@ const roleOf = element => {
 }
 // A focusable element keeps its native role, even if the page declares it presentational, and so
 // does one with a global attribute.
-const isRoleRetained = element => tabIndexOf(element) >= 0 || GLOBAL_ATTRIBUTES.some(name => attributeOf(element, name)?.trim())
+const isFocusable = element => (tabIndexOf(element) >= 0 || hasAttribute(element, "tabindex")) && !(CONTROLS.has(tagOf(element)) && isMatch(element, ":disabled"))
+const isRoleRetained = element => isFocusable(element) || GLOBAL_ATTRIBUTES.some(name => attributeOf(element, name)?.trim())

@@ -167,6 +167,7 @@ const walk = ({ since, boxes, thorough }) => {
         else isInteractive = countBelow(element) <= MAX_CARD_ELEMENTS && textContentOf(element).trim() !== "" && !holdsInteractive(element)
       }
     }
+    if (isNamedAbove && READ_ALONE.has(role) && isReadAlone(element)) isNamedAbove = false
     const isEditor = isInteractive && role === "" && isEditable(element)
     const isByContent = ROLES_NAMED_BY_CONTENT.has(role) || (isInteractive && role === "" && !isEditor && !holdsOthers)
     let box = null
@@ -175,11 +176,12 @@ const walk = ({ since, boxes, thorough }) => {
       if (isShown) mayBeInView = isInView(box)
     }
     let below = depth
-    if (role || isInteractive) {
+    if (role || isInteractive || (!isBare && isShown && !isNamedAbove && isCaptioned(element))) {
       // Links of scripts have no address.
-      const shown = role || (isEditor ? "textbox" : tag === "a" ? "link" : "generic")
+      const shown = role || (isEditor ? "textbox" : tag === "a" && isInteractive ? "link" : "generic")
       const name = labelled ? nameOf(labelled, false) : nameOf(element, isByContent) || (holdsOthers ? headingIn(element) : "")
-      if (isInteractive || name || (!OMITTED_UNNAMED.has(role) && !(isNamedAbove && OMITTED_BELOW_NAME.has(role)))) {
+      const isTold = name ? !(isNamedAbove && role === "graphics-symbol") : !OMITTED_UNNAMED.has(shown) && !(isNamedAbove && OMITTED_BELOW_NAME.has(role))
+      if (isInteractive || isTold) {
         flush(depth)
         const bits = (isInteractive && !isInert ? INTERACTIVE : 0) | (mayBeInView ? IN_VIEW : 0) | (role === "iframe" ? FRAME : 0) | (isByContent ? NAMED_BY_CONTENT : 0)
         let states = labelled ? statesOf(labelled, shown, "input") : isBare && !STATEFUL_TAGS.has(tag) ? "" : statesOf(element, shown, tag)
@@ -200,16 +202,16 @@ const walk = ({ since, boxes, thorough }) => {
     if (root) roots.push(root)
     if (root && openRootOf(element)) watch(root)
     // A closed <details> renders only its summary.
-    const isClosed = tag === "details" && !element.open
+    const summary = tag === "details" && !element.open ? summaryOf(element) : undefined
     if (below !== depth) elementEnds = false
     const delegates = delegated
     const visitChild = child => {
       const type = nodeTypeOf(child)
       if (type === ELEMENT) {
         delegated = delegates
-        if (isClosed && tagOf(child) !== "summary") return
+        if (summary !== undefined && child !== summary) return
         visit(child, below, level + 1, isInert, isNamedAbove, hasHandCursor, mayBeInView)
-      } else if (type === TEXT && isShown && !isNamedAbove && !isClosed) {
+      } else if (type === TEXT && isShown && !isNamedAbove && summary === undefined) {
         const data = dataOf(child)
         if (run || data.trim() || elementEnds) {
           if (!run) { runIn = element; isRunInView = mayBeInView }
@@ -311,10 +313,12 @@ const OMITTED_UNNAMED = new Set(["group", "rowgroup", "generic"])
 // Whether a field is listed whose name has the text of this label.
 const namesItsField = label => {
   const field = label.control
-  return field !== null && LABELLED_TAGS.has(tagOf(field)) && isDrawn(field) && !attributeOf(field, "aria-label") && !attributeOf(field, "aria-labelledby") && !field.closest("[aria-hidden=true]")
+  return field !== null && LABELLED_TAGS.has(tagOf(field)) && isDrawn(field) && !attributeOf(field, "aria-label") && !labelledByOf(field) && roleOf(field) !== "" && !field.closest("[aria-hidden=true]")
 }
 const LABELLED_TAGS = new Set(["input", "select", "textarea"])
 
+// Whether an element without a role has a name that its content does not tell: an icon, stars.
+const isCaptioned = element => isLabelled(element) ? tagOf(element) !== "slot" : hasAttribute(element, "title") && textContentOf(element).trim() === ""
 // Listed only with a name, if the name of what contains them has their text.
 const OMITTED_BELOW_NAME = new Set(["paragraph", "listitem", "list", "term", "definition", "caption", "blockquote", "figure", "article"])
 // Whether a hand cursor makes an element interactive: not a container of other elements, nor a label,

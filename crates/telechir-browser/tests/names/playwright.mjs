@@ -1,9 +1,12 @@
 // Prints the role and the name that Playwright computes for `#t` of each HTML text in a JSON array on
-// standard input. Arguments: the folder with playwright-core, Chromium's program.
+// standard input. Arguments: the folder with playwright-core, the name of Chromium's program.
+import { existsSync } from "node:fs"
 import { createRequire } from "node:module"
 import { text } from "node:stream/consumers"
 
-const [folder, program] = process.argv.slice(2)
+const [folder, name] = process.argv.slice(2)
+// Playwright takes a path, no name.
+const program = process.env.PATH.split(":").map((folder) => `${folder}/${name}`).find(existsSync)
 const { chromium } = createRequire(`${folder}/`)("playwright-core")
 // Chromium's own sandbox cannot start as root; the pages are the cases beside this file.
 const args = process.getuid() === 0 ? ["--no-sandbox"] : []
