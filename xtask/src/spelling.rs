@@ -18,6 +18,7 @@ const MEANT: &[(&str, &str)] = &[
     ("alow", "a mistake in a policy file of the tests"),
     ("clik", "a mistake in a policy file of the tests"),
     ("quitt", "a misread text of the tests"),
+    ("labeledby", "a misspelt ARIA attribute that browsers read"),
 ];
 
 /// Longer runs without a space are hashes, base64 and the like.

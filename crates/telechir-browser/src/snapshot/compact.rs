@@ -335,7 +335,7 @@ fn interactive_text(
         text.push_str(state);
     }
     if let Some(context) = labels.contexts.get(&index) {
-        text.push_str(&format!(" in {context}"));
+        text.push_str(&format!(" {context}"));
     }
     text
 }

@@ -67,7 +67,7 @@ pub(super) fn search(tree: &PageTree, query: &str, refs: &mut ElementRefs) -> St
     lines.extend(shown.take(limit).map(|hit| {
         let line = outline::found_line(&tree.nodes[hit.index], refs, hit.content.as_deref());
         match contexts.get(&hit.index) {
-            Some(context) => format!("{line} in {context}"),
+            Some(context) => format!("{line} {context}"),
             None => line,
         }
     }));

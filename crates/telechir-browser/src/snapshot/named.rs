@@ -25,7 +25,7 @@ pub(super) fn choose(
         let line = |index: &usize| {
             let line = outline::found_line(&tree.nodes[*index], refs, None);
             match contexts.get(index) {
-                Some(context) => format!("{line} in {context}"),
+                Some(context) => format!("{line} {context}"),
                 None => line,
             }
         };

@@ -125,7 +125,7 @@ pub(super) fn render(
             if node.is_interactive() {
                 let line = line(node, refs, only);
                 match contexts.get(&(index - 1)) {
-                    Some(context) => page.line(&format!("{line} in {context}")),
+                    Some(context) => page.line(&format!("{line} {context}")),
                     None => page.line(&line),
                 }
             }

@@ -180,8 +180,8 @@ const walk = ({ since, boxes, thorough }) => {
       // Links of scripts have no address.
       const shown = role || (isEditor ? "textbox" : tag === "a" && isInteractive ? "link" : "generic")
       const name = labelled ? nameOf(labelled, false) : nameOf(element, isByContent) || (holdsOthers ? headingIn(element) : "")
-      const isTold = name ? !(isNamedAbove && role === "graphics-symbol") : !OMITTED_UNNAMED.has(shown) && !(isNamedAbove && OMITTED_BELOW_NAME.has(role))
-      if (isInteractive || isTold) {
+      const isReported = name ? !(isNamedAbove && role === "graphics-symbol") : !OMITTED_UNNAMED.has(shown) && !(isNamedAbove && OMITTED_BELOW_NAME.has(role))
+      if (isInteractive || isReported) {
         flush(depth)
         const bits = (isInteractive && !isInert ? INTERACTIVE : 0) | (mayBeInView ? IN_VIEW : 0) | (role === "iframe" ? FRAME : 0) | (isByContent ? NAMED_BY_CONTENT : 0)
         let states = labelled ? statesOf(labelled, shown, "input") : isBare && !STATEFUL_TAGS.has(tag) ? "" : statesOf(element, shown, tag)

@@ -179,6 +179,45 @@ async fn equal_buttons_have_what_they_belong_to() {
 }
 
 #[tokio::test]
+async fn equal_buttons_without_a_heading_have_their_row_or_card() {
+    let table = "<h2>Orders</h2><table><tr><th>State<th>Number<th>Action\
+        <tr><td>Open<td>1001<td><button>Edit</button> <button>Delete</button>\
+        <tr><td>Open<td>1002<td><button>Edit</button> <button>Delete</button></table>";
+    let text = shown(table, "interactive").await;
+    for number in [1001, 1002] {
+        for name in ["Edit", "Delete"] {
+            let is_distinct = text.lines().any(|line| {
+                line.contains(name) && line.ends_with(&format!("in \"Open, {number}\""))
+            });
+            assert!(is_distinct, "{name} {number}: {text}");
+        }
+    }
+    let cards = "<h2>Feed</h2><div><button>Like</button> Boats</div><div><button>Like</button> Trains</div>\
+        <p>Imprint";
+    let text = shown(cards, "interactive").await;
+    let ends: Vec<&str> = text
+        .lines()
+        .skip(1)
+        .filter_map(|line| line.split(" in ").nth(1))
+        .collect();
+    assert_eq!(ends, ["\"Boats\"", "\"Trains\""], "{text}");
+}
+
+#[tokio::test]
+async fn a_widget_inside_a_name_is_readable_and_icons_are_named() {
+    let html = "<h2>Ferry <i role=alert>delayed</i></h2>\
+        <p>Rated <span aria-label='4 of 5'>****</span> <i title=Verified></i></p>\
+        <a href='x:'><svg width=9 height=9><path d='M0 0h9v9z'><title>Close</title></path></svg></a>";
+    for view in ["full", "brief"] {
+        let text = shown(html, view).await;
+        for part in ["\"Ferry\"", "\"delayed\"", "\"4 of 5\"", "\"Verified\""] {
+            assert_eq!(text.matches(part).count(), 1, "{part}: {text}");
+        }
+        assert_eq!(text.matches("Close").count(), 1, "{text}");
+    }
+}
+
+#[tokio::test]
 async fn a_text_is_read_once() {
     let html = "<a href='x:'><p>Blue boat</p></a><a href='x:y'><h3>Red car</h3><p>Fast</p></a>\
         <button><h2>Green door</h2></button>";
