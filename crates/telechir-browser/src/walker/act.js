@@ -54,7 +54,18 @@ const pixelOf = (element, isToPress, isToScroll) => {
       }
     }
   }
-  return covered ? { coveredBy: describeCover(covered, element) } : { hidden: true }
+  const isCovered = covered && !(isWithin(element, covered) && isClippedAway(element))
+  return isCovered ? { coveredBy: describeCover(covered, element) } : { hidden: true }
+}
+// Whether a box around the element clips all of it.
+const isClippedAway = element => {
+  const box = boxOf(element)
+  for (let at = composedParentOf(element); at && nodeTypeOf(at) === ELEMENT; at = composedParentOf(at)) {
+    if (styleOf(at).overflowX === "visible" || at === bodyElement() || at === rootElement()) continue
+    const edge = boxOf(at)
+    if (box.right <= edge.left || box.left >= edge.right || box.bottom <= edge.top || box.top >= edge.bottom) return true
+  }
+  return false
 }
 // The element that covers another one: the dialog that it is in, or what contains it and has a name.
 const describeCover = (hit, element) => {
