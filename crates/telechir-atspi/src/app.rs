@@ -3,6 +3,7 @@
 mod bulk;
 pub(crate) mod cells;
 mod details;
+mod labels;
 mod names;
 mod walk;
 
@@ -48,6 +49,7 @@ pub(crate) struct AccessibleNode {
     /// What the reported bounds lacked to be those on the screen.
     pub(crate) shift: (i32, i32),
     pub(crate) cell: Option<CellIndex>,
+    pub(crate) is_empty_cell: bool,
     /// Whether it is in a menu bar that the program has but never draws.
     is_in_undrawn_bar: bool,
     pub(crate) value: Option<String>,
@@ -81,6 +83,7 @@ impl AccessibleNode {
             bounds: None,
             shift: (0, 0),
             cell: None,
+            is_empty_cell: false,
             is_in_undrawn_bar: false,
             value: None,
             automation_id: None,

@@ -7,7 +7,8 @@ use async_trait::async_trait;
 use futures_util::future::join_all;
 use serde_json::Value;
 use telechir_device::{
-    Accessibility, ActionReport, Detail, DeviceError, Element, ElementTree, LocatedElement, Window,
+    Accessibility, ActionReport, Detail, DeviceError, Element, ElementState, ElementTree,
+    LocatedElement, Window,
 };
 use zbus::OwnedObjectPath;
 
@@ -17,7 +18,7 @@ use crate::element::ElementHandle;
 use crate::error::{BusError, stale};
 use crate::object::{ACCESSIBLE, ObjectRef, ROOT};
 use crate::refs::{ElementRefs, RefTarget};
-use crate::{actions, placement, role, set_value};
+use crate::{actions, placement, role, set_value, titles};
 
 /// Bus name of the registry of applications.
 const REGISTRY: &str = "org.a11y.atspi.Registry";
@@ -38,6 +39,8 @@ pub struct AtSpi {
     refs: ElementRefs,
     /// Applications that did not reply last time, by bus name.
     silent: HashMap<String, String>,
+    /// Titles of windows that their applications call otherwise, by those names.
+    titles: HashMap<String, String>,
 }
 
 impl AtSpi {
@@ -60,6 +63,7 @@ impl AtSpi {
             bus: None,
             refs: ElementRefs::default(),
             silent: HashMap::new(),
+            titles: HashMap::new(),
         }
     }
 
@@ -118,12 +122,19 @@ impl AtSpi {
             }
             self.silent.remove(&root.bus);
         }
+        self.titles = titles::rename(&mut tree, windows);
         Ok(tree)
     }
 
     fn add(&mut self, tree: &mut ElementTree, root: &ObjectRef, application: ApplicationElements) {
         tree.omitted += application.left_off;
         let mut window: Option<String> = None;
+        // Of many cells few have content; they have the short refs.
+        if application.nodes.iter().any(|node| node.is_empty_cell) {
+            for node in application.nodes.iter().filter(|node| !node.is_empty_cell) {
+                self.refs.reserve(&node.object, node.cell.as_ref());
+            }
+        }
         // The root and the ancestors of the next element.
         let mut holders = vec![root.clone()];
         for node in application.nodes {
@@ -149,7 +160,10 @@ impl AtSpi {
         counts_from: Option<String>,
     ) -> Element {
         let role = role::name(node.role);
-        let states = node.bits.meaning(node.role);
+        let mut states = node.bits.meaning(node.role);
+        if node.is_empty_cell {
+            states.add(ElementState::Empty);
+        }
         let target = RefTarget {
             object: node.object,
             role: node.role,
@@ -219,6 +233,7 @@ impl Accessibility for AtSpi {
     ) -> Result<LocatedElement, DeviceError> {
         let (element, window) = self.placed(id).await?;
         let node = element.node(windows).await?;
+        let window = self.titles.get(&window).cloned().unwrap_or(window);
         let RefTarget {
             parent,
             counts_from,

@@ -139,6 +139,9 @@ impl ElementHandle {
         }
         if holds_text(&node) || (node.cell.is_some() && node.abilities.has(Abilities::TEXT)) {
             node.value = self.text().await.ok();
+            if node.cell.is_some() && node.value.as_ref().is_some_and(String::is_empty) {
+                (node.value, node.is_empty_cell) = (None, true);
+            }
         } else if holds_number(&node) {
             let number = self.bus.property::<f64>(object, VALUE, "CurrentValue");
             let number = within("an application", REPLY_TIMEOUT, number).await;

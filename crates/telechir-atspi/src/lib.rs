@@ -29,6 +29,7 @@ mod refs;
 mod role;
 mod set_value;
 mod state;
+mod titles;
 
 pub use atspi::AtSpi;
 pub use bus::BusSocket;

@@ -37,20 +37,26 @@ pub(crate) struct ElementRefs {
 impl ElementRefs {
     /// The ref of an element, such as `e12`; assigned on first use.
     pub(crate) fn name(&mut self, target: RefTarget) -> String {
-        let known = match &target.cell {
-            Some(cell) => self.cells.get(cell),
-            None => self.numbers.get(&target.object),
-        };
-        let number = known.copied().unwrap_or_else(|| {
-            self.last += 1;
-            self.last
-        });
-        match &target.cell {
-            Some(cell) => self.cells.insert(cell.clone(), number),
-            None => self.numbers.insert(target.object.clone(), number),
-        };
+        let number = self.reserve(&target.object, target.cell.as_ref());
         self.targets.insert(number, target);
         format!("e{number}")
+    }
+
+    /// The number of an element's ref, assigned if it has none; it is found once it is named.
+    pub(crate) fn reserve(&mut self, object: &ObjectRef, cell: Option<&CellIndex>) -> u64 {
+        let known = match cell {
+            Some(cell) => self.cells.get(cell),
+            None => self.numbers.get(object),
+        };
+        if let Some(number) = known {
+            return *number;
+        }
+        self.last += 1;
+        match cell {
+            Some(cell) => self.cells.insert(cell.clone(), self.last),
+            None => self.numbers.insert(object.clone(), self.last),
+        };
+        self.last
     }
 
     pub(crate) fn find(&self, name: &str) -> Option<&RefTarget> {

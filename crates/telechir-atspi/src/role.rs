@@ -143,6 +143,7 @@ const ROLES: [&str; 131] = [
 pub(crate) const PASSWORD: u32 = 40;
 pub(crate) const MENU_BAR: u32 = 34;
 pub(crate) const ROOT_PANE: u32 = 46;
+pub(crate) const TABLE_CELL: u32 = 56;
 pub(crate) const TOGGLE: u32 = 62;
 
 /// The mapped names, computed once: each element's role is read several times.

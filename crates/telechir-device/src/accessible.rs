@@ -288,6 +288,7 @@ impl<C: Computer + WindowSystem, A: Accessibility> WithAccessibility<C, A> {
     async fn in_pixels(&mut self, action: &ScreenAction) -> Result<ScreenAction, DeviceError> {
         let targets = action.targets();
         let menus = ClosedMenus::before(action);
+        let mut action = action.clone();
         let mut pixels = Vec::with_capacity(targets.len());
         let mut of_elements = Vec::new();
         for target in targets {
@@ -295,6 +296,14 @@ impl<C: Computer + WindowSystem, A: Accessibility> WithAccessibility<C, A> {
                 FoundTarget::Point(point) => point,
                 FoundTarget::Element(id) => {
                     let point = self.pixel_of_ref(&id, menus).await?;
+                    // What is typed into a cell replaces its content; to clear it first would
+                    // select and clear the complete sheet or list.
+                    if let Action::Type { clear_first, .. } = &mut action
+                        && *clear_first
+                        && self.is_cell(&id).await?
+                    {
+                        *clear_first = false;
+                    }
                     of_elements.push((id, point));
                     point
                 }
@@ -307,9 +316,7 @@ impl<C: Computer + WindowSystem, A: Accessibility> WithAccessibility<C, A> {
             self.check_in_front(&id, point).await?;
         }
         let mut pixels = pixels.into_iter();
-        action
-            .clone()
-            .try_map(&mut |target| Ok(pixels.next().unwrap_or(target)), &mut Ok)
+        action.try_map(&mut |target| Ok(pixels.next().unwrap_or(target)), &mut Ok)
     }
 
     async fn set(
@@ -340,8 +347,7 @@ impl<C: Computer + WindowSystem, A: Accessibility> WithAccessibility<C, A> {
         };
         let pixel = self.pixel_of(&target, ClosedMenus::Open).await?;
         let at = ScreenTarget::Point(pixel);
-        // What is typed into a cell replaces its content; to select all would select the sheet.
-        let is_cell = &*self.element(id).await?.element.role == "cell";
+        let is_cell = self.is_cell(id).await?;
         let typed = Action::Type {
             text: text.clone(),
             at: Some(at),
@@ -350,6 +356,10 @@ impl<C: Computer + WindowSystem, A: Accessibility> WithAccessibility<C, A> {
         };
         let typed = self.computer.perform(&typed).await?;
         self.wait_for_value(id, &text, typed).await
+    }
+
+    async fn is_cell(&mut self, id: &str) -> Result<bool, DeviceError> {
+        Ok(&*self.element(id).await?.element.role == "cell")
     }
 
     /// Waits until the typed value appears, a little later than its keys.

@@ -138,6 +138,14 @@ impl Element {
         )
     }
 
+    /// Whether it is one of the many cells of a sheet that have no content and are not in use. They
+    /// are found by their names, but not listed.
+    pub const fn is_unused_cell(&self) -> bool {
+        self.states.has(ElementState::Empty)
+            && !self.states.has(ElementState::Focused)
+            && !self.states.has(ElementState::Selected)
+    }
+
     /// Whether it is on the screen.
     pub const fn is_shown(&self) -> bool {
         self.bounds.is_some()

@@ -1,16 +1,17 @@
 //! Reads the visible cells of tables that describe their cells only on request, as spreadsheets do.
 
+use std::collections::{BTreeSet, HashMap};
 use std::ops::RangeInclusive;
 
 use telechir_device::ScreenBounds;
 
 use super::AccessibleNode;
-use super::details::{bounds_of, each_extent, readable};
+use super::details::{Extent, bounds_of, each_extent, readable};
 use crate::bus::{AtSpiBus, REPLY_TIMEOUT, within};
 use crate::error::BusError;
 use crate::object::{ACCESSIBLE, Abilities, COMPONENT, CellIndex, ObjectRef, TABLE, TEXT};
 use crate::role;
-use crate::state::{Bits, MANAGES_DESCENDANTS, SHOWING};
+use crate::state::{Bits, ENABLED, MANAGES_DESCENDANTS, SHOWING};
 
 /// Maximum number of cells that are asked for in one table.
 const MAX_CELLS: usize = 800;
@@ -21,8 +22,8 @@ const SCREEN: u32 = 0;
 /// Distances from the corner of a table at which its first cell may be: headers come before it.
 const INSETS: [i32; 4] = [1, 12, 30, 60];
 
-/// Adds the visible cells that have content below their tables; returns the number
-/// of visible cells that were not read.
+/// Adds the visible cells below their tables; returns the number of visible cells that were not
+/// read.
 pub(super) async fn read(
     bus: &AtSpiBus,
     nodes: &mut Vec<AccessibleNode>,
@@ -174,12 +175,12 @@ async fn describe(
     let texts = texts.await.into_iter();
     let texts = texts.map(|text| text.map(|text| shorten(&readable(&text))));
     // Most cells of a sheet are empty; nothing else is asked of them.
-    let cells: Vec<(CellIndex, ObjectRef, Option<String>)> = cells
+    let is_empty = |text: &Option<String>| text.as_ref().is_some_and(String::is_empty);
+    let (empty, cells): (Vec<_>, Vec<_>) = cells
         .into_iter()
         .zip(texts)
-        .filter(|(_, text)| text.as_ref().is_none_or(|text| !text.is_empty()))
         .map(|((cell, object), text)| (cell, object, text))
-        .collect();
+        .partition(|(_, _, text)| is_empty(text));
     let objects = || cells.iter().map(|(_, object, _)| object);
     let (names, roles, states, extents) = tokio::join!(
         bus.properties::<String>(objects(), ACCESSIBLE, "Name"),
@@ -220,7 +221,102 @@ async fn describe(
             ..AccessibleNode::bare(object, role, bits)
         });
     }
+    let empty = empty.into_iter().map(|(cell, object, _)| (cell, object));
+    nodes.extend(describe_empty(bus, table, view, empty.collect()).await);
+    let position = |node: &AccessibleNode| node.cell.as_ref().map(|cell| (cell.row, cell.column));
+    nodes.sort_by_key(position);
     Ok(nodes)
+}
+
+/// The empty cells of a spreadsheet: their names and bounds follow from those of the first row and
+/// the first column in view. Cells of other tables have no such names.
+async fn describe_empty(
+    bus: &AtSpiBus,
+    table: &AccessibleNode,
+    view: ScreenBounds,
+    cells: Vec<(CellIndex, ObjectRef)>,
+) -> Vec<AccessibleNode> {
+    let rows: BTreeSet<i32> = cells.iter().map(|(cell, _)| cell.row).collect();
+    let columns: BTreeSet<i32> = cells.iter().map(|(cell, _)| cell.column).collect();
+    let (Some(top), Some(left)) = (rows.first(), columns.first()) else {
+        return Vec::new();
+    };
+    let of = |row: i32, column: i32| CellIndex {
+        table: table.object.clone(),
+        row,
+        column,
+    };
+    let row_ends = rows.iter().map(|row| of(*row, *left));
+    let column_ends = columns.iter().map(|column| of(*top, *column));
+    let (row_ends, column_ends) = tokio::join!(
+        described(bus, row_ends.collect()),
+        described(bus, column_ends.collect())
+    );
+    let rows: HashMap<i32, (String, Extent)> = row_ends
+        .into_iter()
+        .filter_map(|(cell, name, extent)| Some((cell.row, (split_name(&name)?.1, extent))))
+        .collect();
+    let columns: HashMap<i32, (String, Extent)> = column_ends
+        .into_iter()
+        .filter_map(|(cell, name, extent)| Some((cell.column, (split_name(&name)?.0, extent))))
+        .collect();
+    let mut nodes = Vec::new();
+    for (cell, object) in cells {
+        let (Some((digits, (_, y, _, height))), Some((letters, (x, _, width, _)))) =
+            (rows.get(&cell.row), columns.get(&cell.column))
+        else {
+            continue;
+        };
+        let bounds = bounds_of((*x, *y, *width, *height), table.shift);
+        let Some(bounds) = bounds.and_then(|bounds| bounds.within(view)) else {
+            continue;
+        };
+        nodes.push(AccessibleNode {
+            depth: table.depth + 1,
+            name: format!("{letters}{digits}"),
+            bounds: Some(bounds),
+            shift: table.shift,
+            cell: Some(cell),
+            is_empty_cell: true,
+            ..AccessibleNode::bare(
+                object,
+                role::TABLE_CELL,
+                Bits::of_states(&[ENABLED, SHOWING]),
+            )
+        });
+    }
+    nodes
+}
+
+/// The names and extents of cells.
+async fn described(bus: &AtSpiBus, cells: Vec<CellIndex>) -> Vec<(CellIndex, String, Extent)> {
+    let found = cells
+        .iter()
+        .map(|cell| async { at(bus, cell).await.ok().flatten() });
+    let found = futures_util::future::join_all(found.collect::<Vec<_>>()).await;
+    let cells = cells.into_iter().zip(found);
+    let cells: Vec<(CellIndex, ObjectRef)> = cells
+        .filter_map(|(cell, object)| Some((cell, object?)))
+        .collect();
+    let objects = || cells.iter().map(|(_, object)| object);
+    let (names, extents) = tokio::join!(
+        bus.properties::<String>(objects(), ACCESSIBLE, "Name"),
+        each_extent(bus, objects(), SCREEN),
+    );
+    let answers = names.into_iter().zip(extents);
+    let described = cells.iter().cloned().zip(answers);
+    described
+        .filter_map(|((cell, _), (name, extent))| Some((cell, name?, extent?)))
+        .collect()
+}
+
+/// Column and row of a name such as `B7`.
+fn split_name(name: &str) -> Option<(String, String)> {
+    let digits = name.find(|c: char| c.is_ascii_digit())?;
+    let (letters, digits) = name.split_at(digits);
+    let is_column = !letters.is_empty() && letters.bytes().all(|byte| byte.is_ascii_uppercase());
+    let is_row = digits.bytes().all(|byte| byte.is_ascii_digit());
+    (is_column && is_row).then(|| (letters.to_owned(), digits.to_owned()))
 }
 
 /// The names of the parts of cells, joined: a cell with an icon and a text has none itself.
@@ -247,4 +343,19 @@ fn shorten(text: &str) -> String {
     text.chars()
         .take(usize::try_from(MAX_TEXT_CHARS).unwrap_or(usize::MAX))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_cells_are_a_column_and_a_row() {
+        let split = |name| split_name(name).map(|(column, row)| format!("{column} {row}"));
+        assert_eq!(split("B7").as_deref(), Some("B 7"));
+        assert_eq!(split("AA120").as_deref(), Some("AA 120"));
+        for other in ["", "B", "7", "b7", "B7 of Sheet", "file1.txt"] {
+            assert_eq!(split(other), None, "{other}");
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use telechir_device::{Detail, ElementState, ScreenBounds, Window};
 
-use super::{AccessibleNode, Toolkit};
+use super::{AccessibleNode, Toolkit, labels};
 use crate::bus::AtSpiBus;
 use crate::error::BusError;
 use crate::object::{ACCESSIBLE, ACTION, Abilities, COMPONENT, ObjectRef, TEXT, VALUE};
@@ -11,8 +11,6 @@ use crate::state::{SHOWING, VISIBLE};
 
 /// Maximum number of characters read from a text.
 const MAX_TEXT_CHARS: i32 = 400;
-/// `ATSPI_RELATION_LABELLED_BY`.
-const LABELLED_BY: u32 = 2;
 /// Coordinate types of `GetExtents`.
 const SCREEN: u32 = 0;
 const WINDOW: u32 = 1;
@@ -34,7 +32,7 @@ pub(super) async fn read_details(
     clip(nodes);
     let shown = |node: &AccessibleNode| node.bounds.is_some();
     let holding: Vec<usize> = (0..nodes.len()).filter(|at| shown(&nodes[*at])).collect();
-    labels(bus, nodes, &holding).await;
+    labels::name_unnamed(bus, nodes, &holding).await;
     values(bus, nodes, &holding).await;
     if detail == Detail::Full {
         read_identifiers(bus, nodes, &holding).await;
@@ -185,38 +183,6 @@ fn clip(nodes: &mut [AccessibleNode]) {
             // Its entries are in a popup, wherever the menu itself is.
             views.push((node.depth, None));
         }
-    }
-}
-
-/// A relation type and its targets.
-type Relation = (u32, Vec<ObjectRef>);
-
-/// Names unnamed fields after their labels.
-async fn labels(bus: &AtSpiBus, nodes: &mut [AccessibleNode], shown: &[usize]) {
-    let is_nameless = |node: &AccessibleNode| {
-        node.name.is_empty()
-            && matches!(
-                &*role::name(node.role),
-                "textbox" | "combobox" | "slider" | "spinbutton" | "password" | "searchbox"
-            )
-    };
-    let nameless: Vec<usize> = shown
-        .iter()
-        .copied()
-        .filter(|at| is_nameless(&nodes[*at]))
-        .collect();
-    let objects = nameless.iter().map(|at| &nodes[*at].object);
-    let relations = bus.each::<Vec<Relation>, _>(objects, ACCESSIBLE, "GetRelationSet", &());
-    let relations = relations.await;
-    for (at, relations) in nameless.into_iter().zip(relations) {
-        let by = relations.unwrap_or_default().into_iter();
-        let by: Vec<ObjectRef> = by
-            .filter(|(kind, _)| *kind == LABELLED_BY)
-            .flat_map(|(_, objects)| objects)
-            .collect();
-        let labels = nodes.iter().filter(|node| by.contains(&node.object));
-        let labels: Vec<&str> = labels.map(|node| node.name.as_str()).collect();
-        nodes[at].name = labels.join(" ");
     }
 }
 

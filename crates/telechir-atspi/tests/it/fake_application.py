@@ -3,6 +3,7 @@
 Arguments: its name, and what it describes:
 - orphans: elements whose reported parents end in null
 - sheet: a table that makes a new object for each request of a cell
+- unnamed: fields and buttons that only their labels, descriptions or containers name
 It exits when it is asked for its cache. Each action is appended to the file `actions`.
 """
 import sys
@@ -18,6 +19,7 @@ NULL = ("", "/org/a11y/atspi/null")
 ATSPI = "org.a11y.atspi."
 ENABLED, EDITABLE, SHOWING, VISIBLE, LAZY = 8, 7, 25, 30, 31
 FRAME, PANEL, BUTTON, TABLE, CELL, ROOT_PANE, COMBO, TEXT = 23, 39, 43, 55, 56, 46, 11, 61
+LABEL = 29
 
 ARGS = {
     "Accessible": {
@@ -41,7 +43,13 @@ ARGS = {
     "Cache": {"GetItems": ("", "a(so)")},
 }
 PROPERTIES = {
-    "Accessible": {"Name": "s", "Parent": "(so)", "ChildCount": "i", "AccessibleId": "s"},
+    "Accessible": {
+        "Name": "s",
+        "Parent": "(so)",
+        "ChildCount": "i",
+        "AccessibleId": "s",
+        "Description": "s",
+    },
     "Application": {"ToolkitName": "s", "Version": "s"},
     "Table": {"NRows": "i", "NColumns": "i"},
     "Text": {"CharacterCount": "i"},
@@ -70,6 +78,7 @@ class Element:
         self.reported = reported
         self.parent, self.children, self.text = None, [], ""
         self.place = None
+        self.description, self.labels = "", None
         self.interfaces = ["Accessible", "Component", *interfaces]
         if path in ("root",):
             self.interfaces = ["Accessible", "Application"]
@@ -95,6 +104,7 @@ class Element:
             "Parent": ("(so)", parent),
             "ChildCount": ("i", len(self.children)),
             "AccessibleId": ("s", ""),
+            "Description": ("s", self.description),
             "ToolkitName": ("s", "fake"),
             "Version": ("s", "1"),
             "NRows": ("i", 1000),
@@ -129,7 +139,7 @@ class Element:
         return {}
 
     def GetRelationSet(self):
-        return []
+        return [(1, [self.labels.object])] if self.labels else []
 
     def GetExtents(self, _kind):
         return self.extent
@@ -210,6 +220,21 @@ if KIND == "orphans":
             combo.add(field),
         )),
     ))
+elif KIND == "unnamed":
+    label = Element("label", LABEL, "Find:", SEEN, (10, 40, 50, 20))
+    box = Element("box", PANEL, "", SEEN, (70, 40, 100, 20)).add(
+        Element("drop", BUTTON, "", SEEN, (150, 40, 20, 20)),
+        Element("text", TEXT, "", SEEN + [EDITABLE], (70, 40, 80, 20), interfaces=["Text"]),
+    )
+    label.labels = box
+    close = Element("close", BUTTON, "", SEEN, (10, 80, 20, 20))
+    close.description = "Close Document"
+    bar = Element("bar", PANEL, "Gallery", SEEN, (10, 120, 40, 20)).add(
+        Element("inner", PANEL, "", SEEN, (10, 120, 20, 20)).add(
+            Element("only", BUTTON, "", SEEN, (10, 120, 20, 20))
+        )
+    )
+    frame.add(label, box, close, bar)
 else:
     frame.add(Element(
         "sheet", TABLE, "Sheet", SEEN + [LAZY], (100, 100, 200, 100), interfaces=["Table"]

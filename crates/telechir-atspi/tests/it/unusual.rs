@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use telechir_device::{DeviceError, Effect, ElementTree};
-use telechir_protocol::Target;
+use telechir_device::{DeviceError, Effect, ElementTree, Outline, ScreenBounds};
+use telechir_protocol::{Action, Target};
 
 use crate::fixture::{DesktopFixture, click, invoke, named, outline, set};
 
@@ -86,16 +86,53 @@ async fn elements_whose_parents_end_in_null_are_usable() {
 }
 
 #[tokio::test]
-async fn visible_cells_with_content_have_lasting_refs() {
+async fn visible_cells_have_lasting_refs_and_those_with_content_are_listed() {
     let mut fixture = started("soffice", "sheet").await;
     let has_cell = |tree: &ElementTree| tree.elements.iter().any(|one| one.name == "B2");
     let tree = fixture.until("a cell", has_cell).await;
-    let cells: Vec<String> = tree.elements[2..].iter().map(|one| one.line()).collect();
-    let expected = ["cell \"B2\" [e3] value=\"Apple\""];
-    assert_eq!(cells, expected);
+    let text = tree.outline(Some("e2"), &Outline::default()).unwrap();
+    assert_eq!(
+        text,
+        "table \"Sheet\" [e2] (A1 to D5 in view; find empty cells by name)\n  \
+         cell \"B2\" [e3] value=\"Apple\""
+    );
     let again = fixture.until("a cell", has_cell).await;
     assert_eq!(again, tree);
     let done = fixture.perform(click(by_ref("e3"))).await.unwrap();
     assert_eq!(done.effect, Effect::Delivered);
+
+    // An empty cell is found by its name.
+    let mut tree = tree.elements.iter();
+    let empty = tree.find(|one| one.name == "C4").unwrap();
+    let at = |(x, y, width, height)| ScreenBounds {
+        x,
+        y,
+        width,
+        height,
+    };
+    assert_eq!(empty.bounds, Some(at((200, 160, 50, 20))));
+    let find = Action::Find {
+        query: "c4".to_owned(),
+        tab: None,
+    };
+    let found = fixture.perform(find).await.unwrap().text.unwrap();
+    assert_eq!(found, format!("cell \"C4\" [{}] empty", empty.id));
+    let by_name = Target::Named(named("cell", "C4"));
+    fixture.perform(click(by_name)).await.unwrap();
+    fixture.close().await;
+}
+
+#[tokio::test]
+async fn unnamed_fields_and_buttons_have_the_names_of_what_describes_them() {
+    let mut fixture = started("soffice", "unnamed").await;
+    let tree = fixture
+        .until("all elements", |tree| tree.elements.len() >= 8)
+        .await;
+    let named = |role: &str| -> Vec<&str> {
+        let fitting = tree.elements.iter().filter(|one| &*one.role == role);
+        fitting.map(|one| one.name.as_str()).collect()
+    };
+    assert_eq!(named("textbox"), ["Find:"]);
+    assert_eq!(named("button"), ["", "Close Document", "Gallery"]);
     fixture.close().await;
 }

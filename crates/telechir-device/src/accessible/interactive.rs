@@ -35,8 +35,8 @@ pub(super) fn interactive_marks(
             !own.bounds.contains(region.centre())
                 || front_at(windows, region.centre()).is_none_or(|front| front.id == own.id)
         });
-        if marks.len() < max_marks && element.is_interactive() && is_seen && !is_same && is_in_front
-        {
+        let is_marked = element.is_interactive() && !element.is_unused_cell();
+        if marks.len() < max_marks && is_marked && is_seen && !is_same && is_in_front {
             marks.push(Mark {
                 target: ScreenTarget::Element {
                     id: element.id.clone(),

@@ -152,6 +152,10 @@ fn rank(tree: &ElementTree, index: usize, named: &NamedElement) -> Option<MatchR
         Some(name) => name_match(name, &element.name)?,
         None => NameMatch::Exact,
     };
+    // A part of a name would match many empty cells.
+    if element.is_unused_cell() && (named.name.is_none() || name_match == NameMatch::Within) {
+        return None;
+    }
     Some((
         name_match,
         Reachability::of(element),
@@ -193,6 +197,7 @@ fn alternatives(tree: &ElementTree, named: &NamedElement) -> Vec<usize> {
         .iter()
         .enumerate()
         .filter(|(_, element)| element.is_shown() && element.is_interactive())
+        .filter(|(_, element)| !element.is_unused_cell())
         .filter(|(_, element)| !element.name.is_empty() || element.automation_id.is_some())
         .map(|(index, element)| (score(element, &words), index))
         .collect();
@@ -230,9 +235,13 @@ pub fn search<'a>(tree: &'a ElementTree, query: &str, max_results: usize) -> Vec
     if hits.iter().any(|(score, _)| *score == words.len()) {
         hits.retain(|(score, _)| *score == words.len());
     }
+    let is_named_so = |element: &Element| {
+        name_match(query, &element.name).is_some_and(|how| how < NameMatch::Within)
+    };
     let rank = |(score, element): &(usize, &Element)| {
         (
             std::cmp::Reverse(*score),
+            element.is_unused_cell() && !is_named_so(element),
             !element.is_shown(),
             !element.is_interactive(),
         )
@@ -359,6 +368,28 @@ mod tests {
             assert_eq!(found(&named(name)).as_deref(), Ok("e4"), "{name}");
         }
         assert_eq!(search(&editor(), "as...", 20)[0].id, "e4");
+    }
+
+    #[test]
+    fn an_empty_cell_is_found_by_its_complete_name_only() {
+        let mut tree = tree(vec![
+            element(0, "e1", "window", "Calc"),
+            element(1, "e2", "cell", "B11"),
+            element(1, "e3", "cell", "B1"),
+            element(1, "e4", "cell", "Total B1"),
+        ]);
+        for cell in &mut tree.elements[1..3] {
+            cell.states.add(ElementState::Empty);
+        }
+        let found = |name| choose(&tree, &named(name)).map(|at| tree.elements[at].id.clone());
+        assert_eq!(found("b1").as_deref(), Ok("e3"));
+        assert_eq!(found("otal").as_deref(), Ok("e4"));
+        assert!(found("1").is_ok_and(|id| id == "e4"));
+        let ids: Vec<&str> = search(&tree, "b1", 20)
+            .iter()
+            .map(|one| one.id.as_str())
+            .collect();
+        assert_eq!(ids, ["e3", "e4", "e2"]);
     }
 
     #[test]

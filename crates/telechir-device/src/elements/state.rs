@@ -61,6 +61,8 @@ states! {
     Busy = "busy",
     /// It blocks all other windows of its program.
     Modal = "modal",
+    /// A cell of a spreadsheet without content.
+    Empty = "empty",
 }
 
 /// A set of states.

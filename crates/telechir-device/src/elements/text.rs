@@ -30,6 +30,9 @@ impl Filter {
             || !element.name.is_empty()
             || element.value.is_some()
             || element.depth == 0;
+        if element.is_unused_cell() {
+            return false;
+        }
         match self {
             Self::Shown => element.is_shown() && shows,
             Self::Interactive => {
@@ -118,7 +121,8 @@ const fn is_listed(state: ElementState) -> bool {
         | ElementState::Required
         | ElementState::Invalid
         | ElementState::Busy
-        | ElementState::Modal => true,
+        | ElementState::Modal
+        | ElementState::Empty => true,
         ElementState::Focusable
         | ElementState::Checkable
         | ElementState::Expandable
@@ -170,7 +174,7 @@ fn lines(elements: &[Element], outline: &Outline) -> (Vec<String>, usize) {
     let (mut lines, mut bytes, mut left_off) = (Vec::new(), 0, 0);
     // Depths of the listed ancestors of the next element.
     let mut ancestors: Vec<usize> = Vec::new();
-    for element in elements {
+    for (index, element) in elements.iter().enumerate() {
         while ancestors
             .last()
             .is_some_and(|depth| *depth >= element.depth)
@@ -185,7 +189,8 @@ fn lines(elements: &[Element], outline: &Outline) -> (Vec<String>, usize) {
             left_off += 1;
             continue;
         }
-        let line = format!("{}{}", "  ".repeat(level), element.line());
+        let cells = cells_in_view(element, &elements[index + 1..]);
+        let line = format!("{}{}{cells}", "  ".repeat(level), element.line());
         bytes += line.len() + 1;
         if lines.len() >= outline.elements || bytes > outline.bytes {
             left_off += 1;
@@ -195,6 +200,25 @@ fn lines(elements: &[Element], outline: &Outline) -> (Vec<String>, usize) {
         lines.push(line);
     }
     (lines, left_off)
+}
+
+/// Which cells of a sheet are in view, since those without content are not listed; empty for other
+/// elements. `below` begins with the table's first child.
+fn cells_in_view(table: &Element, below: &[Element]) -> String {
+    if &*table.role != "table" {
+        return String::new();
+    }
+    let inner = below.iter().take_while(|one| one.depth > table.depth);
+    let cells: Vec<&Element> = inner
+        .filter(|one| one.depth == table.depth + 1 && &*one.role == "cell")
+        .collect();
+    match (cells.first(), cells.last()) {
+        (Some(first), Some(last)) if cells.iter().any(|cell| cell.is_unused_cell()) => format!(
+            " ({} to {} in view; find empty cells by name)",
+            first.name, last.name
+        ),
+        _ => String::new(),
+    }
 }
 
 /// A label inside a button only repeats the button's name.
@@ -266,6 +290,32 @@ mod tests {
         assert!(
             text.starts_with("window \"Calculator\" [e1]\n[4 more"),
             "{text}"
+        );
+    }
+
+    #[test]
+    fn a_sheet_lists_its_cells_with_content_and_names_the_range_in_view() {
+        let mut used = element(2, "e3", "cell", "B1");
+        used.value = Some("Pen".to_owned());
+        let empty = |id, name, states: &[ElementState]| {
+            let mut cell = element(2, id, "cell", name);
+            cell.states = ElementStates::of(states);
+            cell
+        };
+        let sheet = tree(vec![
+            element(0, "e1", "window", "Calc"),
+            element(1, "e2", "table", "Sheet1"),
+            empty("e4", "A1", &[ElementState::Empty]),
+            used,
+            empty("e5", "A2", &[ElementState::Empty, ElementState::Focused]),
+            empty("e6", "B2", &[ElementState::Empty]),
+        ]);
+        let text = sheet.outline(None, &Outline::default());
+        assert_eq!(
+            text.as_deref(),
+            Some(
+                "window \"Calc\" [e1]\n  table \"Sheet1\" [e2] (A1 to B2 in view; find empty cells by name)\n    cell \"B1\" [e3] value=\"Pen\"\n    cell \"A2\" [e5] focused empty"
+            )
         );
     }
 
