@@ -5,21 +5,21 @@ pub(crate) mod cells;
 mod details;
 mod labels;
 mod names;
+mod node;
 mod walk;
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use telechir_device::{Detail, ScreenBounds, Window};
+use telechir_device::{Detail, Window};
 
 pub(crate) use cells::part_names;
 pub(crate) use details::{bounds_of, corner, each_extent, holds_number, holds_text, readable};
+pub(crate) use node::AccessibleNode;
 
 use crate::bus::{AtSpiBus, within};
 use crate::error::BusError;
-use crate::object::{
-    ACCESSIBLE, APPLICATION, Abilities, CACHE, CacheItem, CellIndex, ObjectRef, ROOT,
-};
+use crate::object::{ACCESSIBLE, APPLICATION, Abilities, CACHE, CacheItem, ObjectRef, ROOT};
 use crate::refs::ElementRefs;
 use crate::state::Bits;
 
@@ -32,31 +32,6 @@ const MAX_ELEMENTS: usize = 20_000;
 /// Maximum nesting of elements; deeper trees are treated as cycles.
 const MAX_DEPTH: usize = 200;
 
-/// An element as described by its application.
-#[derive(Debug)]
-pub(crate) struct AccessibleNode {
-    pub(crate) object: ObjectRef,
-    parent: Option<ObjectRef>,
-    index: i32,
-    /// Number of children that it reports; absent if unknown.
-    children: Option<usize>,
-    pub(crate) abilities: Abilities,
-    pub(crate) name: String,
-    pub(crate) role: u32,
-    pub(crate) bits: Bits,
-    pub(crate) depth: usize,
-    pub(crate) bounds: Option<ScreenBounds>,
-    /// What the reported bounds lacked to be those on the screen.
-    pub(crate) shift: (i32, i32),
-    pub(crate) cell: Option<CellIndex>,
-    pub(crate) is_empty_cell: bool,
-    /// Whether it is in a menu bar that the program has but never draws.
-    is_in_undrawn_bar: bool,
-    pub(crate) value: Option<String>,
-    pub(crate) automation_id: Option<String>,
-    pub(crate) actions: Vec<String>,
-}
-
 /// The elements that one application exposes.
 #[derive(Debug, Default)]
 pub(crate) struct ApplicationElements {
@@ -65,31 +40,6 @@ pub(crate) struct ApplicationElements {
     pub(crate) left_off: usize,
     /// Whether bounds are relative to the window instead of the screen.
     pub(crate) counts_from_window: bool,
-}
-
-impl AccessibleNode {
-    /// An element with only its object, role and states.
-    pub(crate) const fn bare(object: ObjectRef, role: u32, bits: Bits) -> Self {
-        Self {
-            object,
-            parent: None,
-            index: 0,
-            children: None,
-            abilities: Abilities::NONE,
-            name: String::new(),
-            role,
-            bits,
-            depth: 0,
-            bounds: None,
-            shift: (0, 0),
-            cell: None,
-            is_empty_cell: false,
-            is_in_undrawn_bar: false,
-            value: None,
-            automation_id: None,
-            actions: Vec::new(),
-        }
-    }
 }
 
 /// Differences between toolkits.

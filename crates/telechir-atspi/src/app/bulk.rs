@@ -9,7 +9,8 @@ use std::collections::{HashMap, HashSet};
 use telechir_device::Detail;
 use zbus::{ObjectPath, Variant};
 
-use super::{AccessibleNode, MAX_DEPTH, MAX_ELEMENTS};
+use super::node::AccessibleNode;
+use super::{MAX_DEPTH, MAX_ELEMENTS};
 use crate::bus::AtSpiBus;
 use crate::error::BusError;
 use crate::object::{ACCESSIBLE, Abilities, COLLECTION, ObjectRef};

@@ -5,8 +5,8 @@ use std::ops::RangeInclusive;
 
 use telechir_device::ScreenBounds;
 
-use super::AccessibleNode;
 use super::details::{Extent, bounds_of, each_extent, readable};
+use super::node::AccessibleNode;
 use crate::bus::{AtSpiBus, REPLY_TIMEOUT, within};
 use crate::error::BusError;
 use crate::object::{ACCESSIBLE, Abilities, COMPONENT, CellIndex, ObjectRef, TABLE, TEXT};

@@ -2,7 +2,8 @@
 
 use telechir_device::{Detail, ElementState, ScreenBounds, Window};
 
-use super::{AccessibleNode, Toolkit, labels};
+use super::node::AccessibleNode;
+use super::{Toolkit, labels};
 use crate::bus::AtSpiBus;
 use crate::error::BusError;
 use crate::object::{ACCESSIBLE, ACTION, Abilities, COMPONENT, ObjectRef, TEXT, VALUE};

@@ -1,6 +1,6 @@
 //! Names unnamed fields and buttons: after their labels, their descriptions or their containers.
 
-use super::AccessibleNode;
+use super::node::AccessibleNode;
 use crate::bus::AtSpiBus;
 use crate::object::{ACCESSIBLE, ObjectRef};
 use crate::role;

@@ -1,6 +1,6 @@
 //! Cleans up element names that toolkits generate.
 
-use super::AccessibleNode;
+use super::node::AccessibleNode;
 use crate::role;
 
 /// GTK 4 names unnamed elements after their class (`GtkButton`) and repeats some names (`7 7`).

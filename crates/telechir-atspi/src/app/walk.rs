@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 use std::time::Instant;
 
-use super::{AccessibleNode, ElementMap, is_root};
+use super::node::AccessibleNode;
+use super::{ElementMap, is_root};
 use crate::bus::{AtSpiBus, within};
 use crate::error::BusError;
 use crate::object::{ACCESSIBLE, Abilities, ObjectRef, PROPERTIES};
