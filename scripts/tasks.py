@@ -41,9 +41,11 @@ class NotDone(Exception):
 def call(*arguments):
     """One step, as it is typed; its exit code and answer."""
     command = [TELECHIR, "do", "--session", SESSION, *arguments]
+    begun = time.monotonic()
     ran = subprocess.run(command, capture_output=True, text=True, timeout=90)
     if TRACE:
-        print("$ do", *arguments, "\n" + ran.stdout + ran.stderr, file=sys.stderr, flush=True)
+        took = f"{time.monotonic() - begun:.1f} s"
+        print(f"[{took}] do", *arguments, "\n" + ran.stdout + ran.stderr, file=sys.stderr, flush=True)
     return ran.returncode, ran.stdout + ran.stderr
 
 
@@ -405,6 +407,88 @@ def lines(space):
     space.until("text.txt", "one\ntwo\nthree\nfour\n")
 
 
+def sheet(space):
+    yield start("libreoffice-calc", "Untitled 1")
+    window("Tip of the Day")
+    do("click", element("OK", "button"))
+    do("type", "Item\tPrice\nPen\t2\nBook\t12\n")
+    do("type", element("A4", "cell"), "Sum")
+    do("type", element("B4", "cell"), "=SUM(B2:B3)\n")
+    do("drag", element("A1", "cell"), element("B3", "cell"))
+    do("click", element("Chart", "button"))
+    window("Chart Type")
+    do("click", element("Finish", "button"))
+    # The chart is edited, then selected, then neither.
+    do("key", "Escape")
+    do("key", "Escape")
+    do("key", "ctrl+shift+s")
+    do("type", element("Name", "textbox"), "prices.xlsx", "--clear")
+    do("click", element("Save", "button"))
+    window("Confirm File Format")
+    do("click", element("Use Excel", "button"))
+    window("prices.xlsx")
+    do("key", "ctrl+shift+s")
+    do("type", element("Name", "textbox"), "prices.csv", "--clear")
+    do("click", element("Save", "button"))
+    window("Confirm File Format")
+    do("click", element("Use Text CSV", "button"))
+    window("Export Text File")
+    do("click", element("OK", "button"))
+    window("prices.csv")
+    rows = [["Item", "Price"], ["Pen", "2"], ["Book", "12"], ["Sum", "14"]]
+    wait("rows", lambda: list(csv.reader(space.read("prices.csv").decode().split())) == rows)
+    with zipfile.ZipFile(io.BytesIO(space.read("prices.xlsx"))) as book:
+        cells = book.read("xl/worksheets/sheet1.xml").decode()
+        if "SUM(B2:B3)" not in cells or "xl/charts/chart1.xml" not in book.namelist():
+            raise NotDone(f"no formula or no chart: {book.namelist()}")
+
+
+def letter(space):
+    yield start("libreoffice-writer", "Untitled 1")
+    window("Tip of the Day")
+    do("click", element("OK", "button"))
+    do("key", "ctrl+1")
+    do("type", "Invitation\nWe meet on Monday.")
+    do("key", "ctrl+shift+s")
+    do("type", element("Name", "textbox"), "letter.docx", "--clear")
+    do("click", element("Save", "button"))
+    window("Confirm File Format")
+    do("click", element("Use Word", "button"))
+    window("letter.docx")
+    do("click", element("Export Directly as PDF", "button"))
+    do("type", element("Name", "textbox"), "letter.pdf", "--clear")
+    do("click", element("Export", "button"))
+    wait("PDF", lambda: space.read("letter.pdf").rstrip().endswith(b"%%EOF"))
+    with zipfile.ZipFile(io.BytesIO(space.read("letter.docx"))) as document:
+        text = document.read("word/document.xml").decode()
+    if "Invitation" not in text or "We meet on Monday." not in text or "Heading1" not in text:
+        raise NotDone("the DOCX lacks a text or the heading")
+
+
+def picture(space):
+    """GIMP is a GTK 2 program without elements: keys, and words that telechir recognizes."""
+    space.write("small.png", png(40, 30, lambda x, y: (x * 6, y * 8, 90)))
+    yield start("gimp", "GNU Image Manipulation Program")
+    do("key", "ctrl+o")
+    window("Open Image")
+    do("type", f"{space.at('small.png')}\n")
+    window("small")
+    do("click", "Image")
+    do("click", "Scale Image...")
+    window("Scale Image")
+    do("key", "ctrl+a")
+    do("type", "80\t")
+    do("key", "Return")
+    no_window("Scale Image")
+    do("key", "ctrl+shift+e")
+    window("Export Image")
+    do("key", "ctrl+a")
+    do("type", f"{space.at('large.png')}\n")
+    window("Export Image as PNG")
+    do("key", "Return")
+    wait("picture", lambda: png_size(space.read("large.png")) == (80, 60))
+
+
 TASKS = {
     "replace": replace,
     "save-as": save_as,
@@ -419,6 +503,9 @@ TASKS = {
     "drag": drag,
     "sort": sort,
     "lines": lines,
+    "sheet": sheet,
+    "letter": letter,
+    "picture": picture,
 }
 
 

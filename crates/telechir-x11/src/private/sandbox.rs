@@ -20,19 +20,27 @@ use super::files;
 use crate::address::socket_path;
 use crate::startup::{self, causes, failed, first_line, pipe, unavailable, with_start_timeout};
 
-/// System files for fonts, themes and settings, in addition to the base set of every sandbox.
-const SYSTEM_PATHS: [&str; 15] = [
+/// System files for fonts, themes and settings, in addition to the base set of every sandbox. GIMP
+/// does not start without the defaults of its package.
+const SYSTEM_PATHS: [&str; 22] = [
+    "/etc/ImageMagick-6",
+    "/etc/ImageMagick-7",
     "/etc/X11",
     "/etc/dbus-1",
     "/etc/default/locale",
+    "/etc/firefox",
+    "/etc/firefox-esr",
     "/etc/fonts",
+    "/etc/gimp",
     "/etc/gnome",
     "/etc/gtk-2.0",
     "/etc/gtk-3.0",
     "/etc/gtk-4.0",
     "/etc/libreoffice",
     "/etc/mailcap",
+    "/etc/mime.types",
     "/etc/pango",
+    "/etc/papersize",
     "/etc/timezone",
     "/etc/vim",
     "/etc/xdg",
