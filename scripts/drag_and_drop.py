@@ -1,8 +1,8 @@
 """Drags twenty times in real programs, by `telechir do`, and prints a table of what landed.
 
-Called by drag-and-drop.sh with the path of the binary. Files are dragged by their places in the
-window, because file managers do not name them; what landed is read from the folder or from
-the window's title.
+Called by drag-and-drop.sh with the path of the binary; names of programs after it limit the run to
+these. Files are dragged by their places in the window, cells of a spreadsheet by their names; what
+landed is read from the folder, from the window's title or from the cells.
 """
 
 import json
@@ -120,11 +120,47 @@ def firefox():
     drags("Firefox, element of a page", "120,180", "550,280", drops, lambda state: drops() > state)
 
 
+def calc():
+    begin("libreoffice-calc", "Untitled 1")
+    wait_until(lambda: "Tip of the Day" in do("window"), 60)
+    do("click", "OK")
+    do("type", "x\ty\n1\t2\n")
+
+    def is_at(cell):
+        return lambda: f'cell "{cell}"' in do("find", "x").split("value=\"x\"")[0]
+
+    def select_one():
+        do("click", "D9")
+
+    # The field beside the formula has the name of the selected range.
+    selected = lambda _: 'value="A1:B2"' in do("find", "textbox A1:B2")
+    drags("LibreOffice, range of cells selected", "A1", "B2", select_one, selected)
+
+    # What is selected is moved by a drag: there and back again.
+    outcomes, times = [], []
+    for number in range(RUNS):
+        start, end = [("A1", "D5"), ("D5", "A1")][number % 2]
+        started = time.monotonic()
+        do("drag", start, end)
+        times.append(time.monotonic() - started)
+        outcomes.append(wait_until(is_at(end), 10))
+    row("LibreOffice, selected cells moved", outcomes, times)
+
+
+PROGRAMS = {
+    "thunar": lambda: files(
+        "thunar", "Thunar", "Thunar", ("298,130", "216,130"), ("298,130", "1000,500")
+    ),
+    "pcmanfm": lambda: files(
+        "pcmanfm", "PCManFM", "pcmanfm", ("301,115", "207,115"), ("301,115", "1000,500")
+    ),
+    "firefox": firefox,
+    "calc": calc,
+}
 try:
     print("| drag | landed | median time |\n|---|---|---|")
-    files("thunar", "Thunar", "Thunar", ("298,130", "216,130"), ("298,130", "1000,500"))
-    files("pcmanfm", "PCManFM", "pcmanfm", ("301,115", "207,115"), ("301,115", "1000,500"))
-    firefox()
+    for program in sys.argv[2:] or PROGRAMS:
+        PROGRAMS[program]()
 finally:
     do("close")
     shutil.rmtree(ROOT, ignore_errors=True)

@@ -60,10 +60,18 @@ impl XKeyboard {
         }
         let mut quiet_budget = QUIET_BUDGET;
         let mut is_responsive = true;
-        for (index, run) in keystrokes.chunk_by(are_both_chars).enumerate() {
+        // The first character may open what the others belong to: GTK's file dialogs show the field
+        // for a path after `/`, and take a second `/` that arrives before for another first one.
+        let opens_field = keystrokes
+            .get(..2)
+            .is_some_and(|first| are_both_chars(&first[0], &first[1]));
+        let (first, others) = keystrokes.split_at(usize::from(opens_field));
+        let runs = first.chunks(1).chain(others.chunk_by(are_both_chars));
+        for (index, run) in runs.enumerate() {
             if index > 0 && is_responsive {
                 let started = Instant::now();
-                let handling = match quiet_budget.is_zero() {
+                let is_second = opens_field && index == 1;
+                let handling = match is_second || quiet_budget.is_zero() {
                     true => Handling::Asleep,
                     false => Handling::Quiet,
                 };

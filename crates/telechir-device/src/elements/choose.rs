@@ -60,6 +60,8 @@ type MatchRank = (NameMatch, Reachability, bool, bool);
 /// What it takes to point at an element; less is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Reachability {
+    /// While its menu is open, it is what can be clicked.
+    InOpenMenu,
     Shown,
     /// Its menu must be opened.
     InClosedMenu,
@@ -67,8 +69,10 @@ enum Reachability {
 }
 
 impl Reachability {
-    fn of(element: &Element) -> Self {
+    fn of(tree: &ElementTree, index: usize) -> Self {
+        let element = &tree.elements[index];
         match (element.is_shown(), element.is_menu_entry()) {
+            (true, true) if is_in_menu(tree, index) => Self::InOpenMenu,
             (true, _) => Self::Shown,
             (false, true) => Self::InClosedMenu,
             (false, false) => Self::Hidden,
@@ -76,9 +80,18 @@ impl Reachability {
     }
 }
 
-/// The index of the matching element: an exact name before one that differs in case before one that
-/// only contains it; then shown before entries of closed menus before hidden; then the active window before others; then
-/// interactive before others. The role `window` means dialogs and other windows, too.
+/// Whether the parent of an element is a menu, which a menu bar is not.
+fn is_in_menu(tree: &ElementTree, index: usize) -> bool {
+    let depth = tree.elements[index].depth;
+    let mut before = tree.elements[..index].iter().rev();
+    let parent = before.find(|one| one.depth < depth);
+    parent.is_some_and(|parent| &*parent.role == "menu")
+}
+
+/// The index of the matching element: an exact name before one that differs in case or typography
+/// before one that only contains it; then entries of open menus before others in view before entries
+/// of closed menus before hidden ones; then the active window before others; then interactive before
+/// others. The role `window` means dialogs and other windows, too.
 ///
 /// # Errors
 /// When none matches, or several match equally well.
@@ -158,7 +171,7 @@ fn rank(tree: &ElementTree, index: usize, named: &NamedElement) -> Option<MatchR
     }
     Some((
         name_match,
-        Reachability::of(element),
+        Reachability::of(tree, index),
         !is_active,
         !element.is_interactive(),
     ))
@@ -368,6 +381,15 @@ mod tests {
             assert_eq!(found(&named(name)).as_deref(), Ok("e4"), "{name}");
         }
         assert_eq!(search(&editor(), "as...", 20)[0].id, "e4");
+    }
+
+    #[test]
+    fn an_entry_of_an_open_menu_precedes_a_button() {
+        let mut tree = editor();
+        let entry = element(2, "e12", "menuitem", "Close");
+        tree.elements.insert(2, entry);
+        let close = choose(&tree, &named("Close")).map(|index| tree.elements[index].id.clone());
+        assert_eq!(close.as_deref(), Ok("e12"));
     }
 
     #[test]

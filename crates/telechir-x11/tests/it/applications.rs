@@ -65,6 +65,30 @@ async fn a_dialog_is_opened_from_a_menu_and_answered_by_keys() {
     desktop.close().await.unwrap();
 }
 
+/// The first character of a path opens the field for it.
+#[tokio::test]
+async fn a_path_is_typed_into_the_list_of_a_file_dialog() {
+    let folder = fixture::session_dir();
+    let display = fixture::managed(&folder).await;
+    let path = fixture::workspace(&folder).join("letter.txt");
+    std::fs::write(&path, "text").unwrap();
+    fixture::own(&path);
+    let mut desktop = started(display, "mousepad", &[]).await;
+    press(&mut desktop, "ctrl+o").await;
+    assert_eventually!(
+        report_of(&mut desktop, Action::ListWindows).await,
+        |listed| listed.contains("dialog")
+    );
+    desktop.settle(REST).await.unwrap();
+    let line = format!("{}\n", path.display());
+    desktop.perform(&fixture::type_text(&line)).await.unwrap();
+    assert_eventually!(
+        report_of(&mut desktop, Action::ListWindows).await,
+        |listed| listed.contains("letter.txt")
+    );
+    desktop.close().await.unwrap();
+}
+
 /// A canvas that covers the page; a pressed button draws.
 const SHEET: &str = "<meta charset=utf-8><title>-</title><style>body{margin:0}</style>\
     <canvas width=1200 height=600></canvas><script>\
