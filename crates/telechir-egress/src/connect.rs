@@ -69,7 +69,25 @@ async fn resolve_and_judge(
     if let Some(reason) = early_refusal {
         return Err(ProxyRefusal::Policy { host, reason });
     }
-    let found = resolve_remote(inner, remote).await?;
+    let addresses = match remote.literal() {
+        Some(address) => vec![address],
+        None => resolve(inner, &host).await?,
+    };
+    judge(inner, remote, addresses)
+}
+
+/// The addresses of a target if the policy allows all of them.
+pub(crate) fn judge(
+    inner: &EgressShared,
+    remote: &Remote,
+    addresses: Vec<IpAddr>,
+) -> Result<(Vec<ResolvedAddress>, RuleReason), ProxyRefusal> {
+    let host = remote.host();
+    let found = addresses.into_iter().map(|address| ResolvedAddress {
+        address,
+        is_this_machine: is_this_machine(address),
+    });
+    let found: Vec<ResolvedAddress> = found.collect();
     let reason = inner.gate().judge(remote, &found, inner.started.elapsed());
     match reason.verdict {
         Verdict::Allow | Verdict::Sandbox => Ok((found, reason)),
@@ -79,22 +97,8 @@ async fn resolve_and_judge(
     }
 }
 
-async fn resolve_remote(
-    inner: &EgressShared,
-    remote: &Remote,
-) -> Result<Vec<ResolvedAddress>, ProxyRefusal> {
-    let addresses = match remote.literal() {
-        Some(address) => vec![address],
-        None => resolve(inner, &remote.host()).await?,
-    };
-    let found = addresses.into_iter().map(|address| ResolvedAddress {
-        address,
-        is_this_machine: is_this_machine(address),
-    });
-    Ok(found.collect())
-}
-
-async fn resolve(inner: &EgressShared, host: &str) -> Result<Vec<IpAddr>, ProxyRefusal> {
+/// The addresses of a name.
+pub(crate) async fn resolve(inner: &EgressShared, host: &str) -> Result<Vec<IpAddr>, ProxyRefusal> {
     let unresolved = |why: String| ProxyRefusal::Unresolved {
         host: host.to_owned(),
         why,
@@ -171,7 +175,11 @@ fn is_here(found: &ResolvedAddress) -> bool {
 }
 
 /// The decision that reports a refusal.
-fn refused(inner: &EgressShared, remote: &Remote, refusal: &ProxyRefusal) -> ConnectionDecision {
+pub(crate) fn refused(
+    inner: &EgressShared,
+    remote: &Remote,
+    refusal: &ProxyRefusal,
+) -> ConnectionDecision {
     let (rule, reason) = match refusal.reason() {
         Some(reason) => (reason.rule.as_str(), reason.reason.clone()),
         None => (PROXY, refusal.to_string()),

@@ -85,6 +85,10 @@ impl Egress {
         self.with(|inner| inner.report = Arc::new(report))
     }
 
+    pub(crate) fn shared(&self) -> Arc<EgressShared> {
+        Arc::clone(&self.0)
+    }
+
     fn with(self, change: impl FnOnce(&mut EgressShared)) -> Self {
         let mut inner = Arc::try_unwrap(self.0).unwrap_or_else(|shared| EgressShared {
             client: shared.client,
@@ -168,8 +172,16 @@ impl EgressShared {
 }
 
 /// Poisoning is ignored: no code panics while the data is inconsistent.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl fmt::Debug for EgressShared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EgressShared")
+            .field("client", &self.client)
+            .finish_non_exhaustive()
+    }
 }
 
 impl fmt::Debug for Egress {
