@@ -103,6 +103,7 @@ mod judge;
 mod key_rule;
 mod navigation;
 mod network_rule;
+mod page_hosts;
 mod permit;
 mod proposal;
 mod question;
@@ -134,6 +135,7 @@ pub use facts::{
 pub use judge::{Judge, Policy, RentedCeiling, RequiredApprovals, TableCounts, Tainting};
 pub use key_rule::{unknown_key, update_pressed_keys};
 pub use network_rule::{Gate, NetworkClient, Remote, RemoteError, ResolvedAddress};
+pub use page_hosts::PageHosts;
 pub use permit::{Denial, Judgement, Permitted};
 pub use proposal::{Device, EditProposal, Proposal, ScreenProposal, ShellProposal, ShellTask};
 pub use question::{Decision, PendingApproval, Question};
