@@ -29,7 +29,9 @@ impl Browser {
     /// attachment are used; the browser itself is never closed.
     ///
     /// Only the options about pages apply, and `proxy`. Traffic does not pass through the egress
-    /// proxy, and the sandbox and memory limits are those of the owner; a warning logs this.
+    /// proxy; with [`AttachedTabs::Default`] and an `egress`, requests are judged as described at
+    /// [`Self::attach_service`]. The sandbox and memory limits are those of the owner. A warning logs
+    /// this.
     ///
     /// If the connection is cut, it is opened again: the action under way fails, and refs are stale.
     ///
@@ -41,10 +43,16 @@ impl Browser {
         size: Size,
         options: Options,
     ) -> Result<Self, DeviceError> {
+        let judges_requests = attachment.tabs == AttachedTabs::Default && options.egress.is_some();
         let attached = Self::connect(attachment.into(), None, size, options).await?;
+        let traffic = if judges_requests {
+            "the policy judges its requests, but its WebSockets and WebRTC bypass the egress proxy"
+        } else {
+            "its traffic bypasses the egress proxy"
+        };
         warn!(
-            "attached to a browser that telechir did not start: its traffic bypasses the egress \
-             proxy, and its sandbox and limits are the owner's responsibility"
+            "attached to a browser that telechir did not start: {traffic}, and its sandbox and limits \
+             are the owner's responsibility"
         );
         Ok(attached)
     }
@@ -52,7 +60,9 @@ impl Browser {
     /// Attaches to a browser that a service runs, in its default context. The service is asked for
     /// the endpoint before every connection, and told of every action.
     ///
-    /// Otherwise as [`Self::attach`].
+    /// With an `egress`, Chromium pauses every request of its pages and workers until the policy has
+    /// judged it; it does not pause WebSockets, WebTransport and WebRTC, nor anything while the
+    /// connection is cut. Otherwise as [`Self::attach`].
     ///
     /// # Errors
     ///
@@ -66,12 +76,7 @@ impl Browser {
             source: EndpointSource::Service(service),
             tabs: AttachedTabs::Default,
         };
-        let attached = Self::connect(reachable, None, size, options).await?;
-        warn!(
-            "the browser runs at a service: what its pages request bypasses the egress proxy, and \
-             the policy's rules about hosts hold for calls alone"
-        );
-        Ok(attached)
+        Self::connect(reachable, None, size, options).await
     }
 
     /// Connects to the browser; `target` is the tab of an earlier connection.
@@ -102,10 +107,24 @@ impl Browser {
                 ContextSource::Existing(tabs)
             }
         };
-        let options = Options {
-            egress: None,
-            ..options
+        let options = match attachment.tabs {
+            AttachedTabs::Default => options,
+            // Requests of other tabs are not ours to judge.
+            AttachedTabs::Isolated | AttachedTabs::Existing(_) => Options {
+                egress: None,
+                ..options
+            },
         };
+        if let Some(egress) = &options.egress {
+            let judged = router.judge_requests(&client, egress, limit).await;
+            judged.map_err(|error| {
+                let reason = endpoint.redact(&error.to_string());
+                unavailable(format!(
+                    "{}: the requests of its pages cannot be judged by the policy: failed to {reason}",
+                    endpoint.origin()
+                ))
+            })?;
+        }
         let parts = ContextParts {
             chromium: Chromium::Attached {
                 _tasks: tasks,

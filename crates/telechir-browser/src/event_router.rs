@@ -1,13 +1,17 @@
 //! Dispatches CDP events to the tab registry of their browser context.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use telechir_device::DevtoolsEvent;
+use telechir_egress::Egress;
 use tokio::sync::mpsc;
 
 use crate::client::{CdpClient, CdpEvent, lock};
+use crate::error::CdpError;
+use crate::request_filter::RequestFilter;
 use crate::tab_registry::TabRegistry;
 
 /// Chromium sends two frames at most that were not acknowledged.
@@ -21,6 +25,8 @@ const MAX_UNREAD_EVENTS: usize = 16_384;
 pub(crate) struct EventRouter {
     source: TabSource,
     state: Mutex<RouterState>,
+    /// Judges the requests of all pages, if no proxy does.
+    requests: OnceLock<RequestFilter>,
 }
 
 /// How tabs of a Chromium are attached.
@@ -85,7 +91,23 @@ impl EventRouter {
         Self {
             source,
             state: Mutex::default(),
+            requests: OnceLock::new(),
         }
+    }
+
+    /// Judges the requests of all pages and workers from now on.
+    ///
+    /// # Errors
+    /// If the browser does not pause requests.
+    pub(crate) async fn judge_requests(
+        &self,
+        client: &CdpClient,
+        egress: &Egress,
+        limit: Duration,
+    ) -> Result<(), CdpError> {
+        let filter = || RequestFilter::start(client, egress, limit);
+        self.requests.get_or_init(filter);
+        RequestFilter::enable(client, limit).await
     }
 
     /// Adds the registry of a context, or of the default context for `None`.
@@ -147,6 +169,12 @@ impl EventRouter {
 
     /// Dispatches an event to its registry. Never waits.
     pub(crate) fn dispatch(&self, client: &CdpClient, event: &CdpEvent) {
+        if event.session.is_none() && event.method == "Fetch.requestPaused" {
+            if let Some(filter) = self.requests.get() {
+                filter.take(&event.params);
+            }
+            return;
+        }
         if self.source == TabSource::OwnContextsOnly && event.method == "Target.targetCreated" {
             self.attach_own_tab(client, &event.params["targetInfo"]);
         }

@@ -47,6 +47,7 @@ mod options;
 mod pointer;
 mod profiles;
 mod redaction;
+mod request_filter;
 mod scale;
 mod screencast;
 mod script;

@@ -27,6 +27,16 @@ pub(crate) struct PagePointer<'a> {
     pub(crate) page: &'a CdpSession,
     pub(crate) input: &'a mut InputState,
     pub(crate) registry: &'a TabRegistry,
+    pub(crate) moves: PointerMoves,
+}
+
+/// Whether the move before a click is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PointerMoves {
+    /// A page that does not handle it is not clicked.
+    Awaited,
+    /// It is sent with the click: the browser is far away.
+    SentWithClicks,
 }
 
 /// A pixel of the screen: x and y.
@@ -42,6 +52,21 @@ impl PagePointer<'_> {
 
     /// Clicks `count` times as one gesture.
     pub(crate) async fn click(
+        &mut self,
+        at: Option<Pixel>,
+        button: Button,
+        count: ClickCount,
+        modifiers: &[Modifier],
+    ) -> Result<(), CdpError> {
+        if let (Some(at), PointerMoves::SentWithClicks, 0) = (at, self.moves, self.input.buttons())
+        {
+            let clicked = self.click_without_hover(at, button, count, modifiers);
+            return clicked.await;
+        }
+        self.click_after_hover(at, button, count, modifiers).await
+    }
+
+    async fn click_after_hover(
         &mut self,
         at: Option<Pixel>,
         button: Button,
@@ -65,7 +90,8 @@ impl PagePointer<'_> {
         modifiers: &[Modifier],
     ) -> Result<(), CdpError> {
         if self.input.buttons() != 0 {
-            return self.click(Some((x, y)), button, count, modifiers).await;
+            let hovered = self.click_after_hover(Some((x, y)), button, count, modifiers);
+            return hovered.await;
         }
         let (pressed, bits) = press_modifiers(self.page, modifiers, self.input.modifiers()).await?;
         (self.input.x, self.input.y) = (x, y);

@@ -14,8 +14,9 @@ use super::wait::WaitCondition;
 use crate::cdp_session::CdpSession;
 use crate::error::refused;
 use crate::keyboard::PageKeyboard;
+use crate::launch::Chromium;
 use crate::navigate::{Direction, Navigation};
-use crate::pointer::{PagePointer, Pixel};
+use crate::pointer::{PagePointer, Pixel, PointerMoves};
 use crate::tab_registry::Tab;
 use crate::{address, script};
 
@@ -132,7 +133,12 @@ impl Browser {
     }
 
     pub(super) fn pointer<'a>(&'a mut self, page: &'a CdpSession) -> PagePointer<'a> {
+        let moves = match &self.chromium {
+            Chromium::Attached { .. } => PointerMoves::SentWithClicks,
+            Chromium::Started { .. } | Chromium::Shared => PointerMoves::Awaited,
+        };
         PagePointer {
+            moves,
             page,
             input: &mut self.input,
             registry: &self.registry,

@@ -88,7 +88,7 @@ impl Browser {
                     });
                 }
                 // The service has ended it: nothing is there to connect to.
-                Err(ended) if is_end(&ended) => return Some(ended),
+                Err(ended) if is_end(&ended) => return Some(ended_during(ended, effect)),
                 Err(error) => tracing::warn!(%error, "failed to reconnect to the browser"),
             }
         }
@@ -167,4 +167,17 @@ enum ActionEffect {
     /// It had not started.
     None,
     Unknown,
+}
+
+/// The end of a browser, with what is not known of the action under way.
+fn ended_during(ended: DeviceError, effect: ActionEffect) -> DeviceError {
+    if effect == ActionEffect::None {
+        return ended;
+    }
+    let DeviceError::Disconnected { device, source } = ended else {
+        return ended;
+    };
+    let reason = format!("{source}; whether the action took effect is unknown");
+    let source = Box::new(DeviceEnd { reason });
+    DeviceError::Disconnected { device, source }
 }

@@ -6,19 +6,21 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use telechir_browser::{Browser, Options, OwnNetwork};
+use telechir_browser::{AttachedTabs, Attachment, Browser, CdpEndpoint, Options, OwnNetwork};
 use telechir_device::DeviceError;
 use telechir_egress::{ConnectionDecision, Egress};
 use telechir_policy::{NetworkClient, Policy};
+use telechir_testkit::gateway::{Gateway, HEADER};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, UdpSocket};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
-use crate::common::{click, go, launched_with, options, perform};
+use crate::attached::Foreign;
+use crate::common::{SIZE, click, go, launched_with, options, perform};
 
 /// The attempts of the page, each with its own path.
-const TRIED: [&str; 17] = [
+const TRIED: [&str; 21] = [
     "fetch",
     "image",
     "style",
@@ -29,6 +31,10 @@ const TRIED: [&str; 17] = [
     "events",
     "xhr",
     "worker",
+    "blob-worker",
+    "shared-worker",
+    "data-frame",
+    "blob-frame",
     "service-worker",
     "prefetch",
     "redirect",
@@ -161,6 +167,10 @@ fn answer(path: &str, bad: SocketAddr) -> String {
             let script = format!("fetch('http://{bad}/worker').finally(() => postMessage(1))");
             ("text/javascript", script)
         }
+        "/shared.js" => {
+            let script = format!("onconnect = () => fetch('http://{bad}/shared-worker')");
+            ("text/javascript", script)
+        }
         "/sw.js" => {
             let script = format!(
                 "addEventListener('install', e => e.waitUntil(\
@@ -211,6 +221,13 @@ const worker = () => new Promise(done => {
   const worker = new Worker('/worker.js');
   worker.onmessage = worker.onerror = done;
 });
+const blob = (type, text) => URL.createObjectURL(new Blob([text], { type }));
+const blobWorker = () => new Promise(done => {
+  const script = `fetch('${bad}blob-worker').finally(() => postMessage(1))`;
+  const worker = new Worker(blob('text/javascript', script));
+  worker.onmessage = worker.onerror = done;
+});
+const image = name => `<img src="${bad}${name}">`;
 const rtc = async () => {
   const peer = new RTCPeerConnection({ iceServers: [
     { urls: 'stun:BAD' },
@@ -231,7 +248,10 @@ const rtc = async () => {
     add('iframe', { src: bad + 'frame' }),
     add('video', { src: bad + 'video', preload: 'auto' }),
     add('link', { rel: 'stylesheet', href: bad + 'style' }),
-    socket(), events(), xhr(), worker(),
+    socket(), events(), xhr(), worker(), blobWorker(),
+    new SharedWorker('/shared.js'),
+    add('iframe', { src: `data:text/html,${image('data-frame')}` }),
+    add('iframe', { src: blob('text/html', image('blob-frame')) }),
     navigator.serviceWorker.register('/sw.js').then(() => late(500), () => 0),
     rtc().catch(() => 0),
   );
@@ -302,6 +322,68 @@ async fn no_attempt_of_a_hostile_page_arrives() {
         strange.iter().all(|decision| !decision.passed),
         "{strange:?}"
     );
+}
+
+/// A browser that telechir did not start, whose requests Chromium pauses for the policy.
+async fn elsewhere(endpoint: CdpEndpoint, egress: Egress) -> Browser {
+    let attachment = Attachment {
+        endpoint,
+        tabs: AttachedTabs::Default,
+    };
+    let options = Options {
+        egress: Some(egress),
+        ..hurried()
+    };
+    Browser::attach(attachment, SIZE, options).await.unwrap()
+}
+
+#[tokio::test]
+async fn no_request_of_a_hostile_page_elsewhere_arrives() {
+    let fixture = EgressFixture::new().await;
+    let (egress, decisions) = way_out(fixture.good, "");
+    let foreign = Foreign::start("about:blank").await;
+    let endpoint = CdpEndpoint::new(&foreign.socket).unwrap();
+    let mut browser = elsewhere(endpoint, egress).await;
+    fixture.attack(&mut browser).await;
+    let decisions = decisions.lock().unwrap().clone();
+    // What the documentation names: Chromium does not pause these.
+    let leaks = BTreeSet::from(["socket", "datagram"].map(str::to_owned));
+    let arrived = fixture.arrived();
+    assert!(arrived.is_subset(&leaks), "{arrived:?}");
+    let bad = decisions
+        .iter()
+        .filter(|decision| decision.port == Some(fixture.bad.port()));
+    assert!(bad.clone().all(|decision| !decision.passed));
+    assert!(bad.count() >= 10, "{decisions:?}");
+}
+
+#[tokio::test]
+async fn after_a_cut_requests_of_a_browser_elsewhere_are_judged_again() {
+    let fixture = EgressFixture::new().await;
+    let rule =
+        "[[url]]\nname = 'not there'\nhost = ['localhost']\nverdict = 'deny'\nreason = 'No.'";
+    let (egress, decisions) = way_out(fixture.good, rule);
+    let foreign = Foreign::start("about:blank").await;
+    let gateway = Gateway::start(&foreign.socket).await.unwrap();
+    let endpoint = CdpEndpoint::new(&gateway.url("ws")).unwrap();
+    let endpoint = endpoint.with_header(HEADER.0, HEADER.1).unwrap();
+    let mut browser = elsewhere(endpoint, egress).await;
+    for _ in 0..2 {
+        let there = format!("http://{}/style", fixture.good);
+        go(&mut browser, &there).await.unwrap();
+        let denied = go(&mut browser, "https://localhost:4443/")
+            .await
+            .unwrap_err();
+        let text = denied.to_string();
+        assert!(text.contains("ERR_BLOCKED_BY_CLIENT"), "{text}");
+        assert!(text.contains("No. (not there)"), "{text}");
+        gateway.cut();
+        browser.lost().await;
+        let _not_performed = go(&mut browser, &there).await;
+    }
+    let decisions = decisions.lock().unwrap().clone();
+    let denied = decisions.iter().filter(|decision| !decision.passed);
+    assert_eq!(denied.count(), 2, "{decisions:?}");
 }
 
 /// Shows that the attempts of the test above reach the server without the proxy.
