@@ -37,7 +37,7 @@ pub use paths::{SessionName, SessionPaths};
 pub use probe::{Probe, find, probe};
 pub use running_call::{CallUpdate, QuestionPrompt, RunningCall};
 pub use server::{
-    CallQuestions, HostApprover, HostEnd, HostSettings, HostedSession, HostedTools, PersonTurns,
-    PolicySource, SessionStarter, ViewedSession, serve,
+    CallQuestions, Extending, HostApprover, HostEnd, HostSettings, HostedSession, HostedTools,
+    PersonTurns, PolicySource, SessionStarter, TimeExtender, ViewedSession, serve,
 };
 pub use telechir_runtime::{DeviceKind, OutputTail, PersonInput, RecordedEvent, RecordedToolCall};

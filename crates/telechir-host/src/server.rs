@@ -30,8 +30,8 @@ pub use approver::HostApprover;
 pub use call_questions::{CallQuestions, ViewedSession};
 use calls::{Call, CallEnd, CallTable};
 use connections::{Closer, Connections, Shared};
-pub use control::PolicySource;
 use control::{ControlSlot, SessionControl};
+pub use control::{Extending, PolicySource, TimeExtender};
 use devtools::{DevtoolsConnections, DevtoolsRequest};
 use person::{PersonControl, PersonRequest};
 pub use person_turns::PersonTurns;
@@ -85,6 +85,9 @@ pub trait HostedSession {
     /// Reads the session's policy again, for a reload; called at any time until the session is closed.
     /// Without an error the new policy also counts for what the devices' programs do themselves.
     fn policy_source(&self) -> PolicySource;
+
+    /// Gives what the session rents at services more time; called at any time until it is closed.
+    fn time_extender(&self) -> TimeExtender;
 
     /// Ends everything that the session owns.
     fn close(self) -> impl Future<Output = Result<(), String>>;
@@ -338,6 +341,7 @@ impl SessionHost {
     /// Gives clients access to a session that has started.
     async fn open(&self, hosted: &mut impl HostedSession) -> Result<Arc<SessionControl>, String> {
         let policy_source = hosted.policy_source();
+        let time_extender = hosted.time_extender();
         let session = hosted.session();
         session.set_control(self.shared.person.lease());
         let failed = |e: &dyn std::error::Error| format!("failed to {}", error_chain(e));
@@ -353,6 +357,7 @@ impl SessionHost {
             output: session.shell_output(),
             policy_slot: session.policy_slot(),
             policy_source,
+            time_extender: Some(time_extender),
             policy_changed: Notify::new(),
             events: session.event_sender(),
         });

@@ -23,6 +23,6 @@ pub use error::{ServiceError, ServiceErrorKind};
 pub use ledger::{Ledger, LedgerError, RentalLimits, RentedEntry, RentedRecord};
 pub use mark::RentalMark;
 pub use plan::{ContextUse, Proxy, RentalPlan, StoredContext, Unsupported};
-pub use service::RemoteService;
+pub use service::{HostRestriction, RemoteService};
 pub use services::{INTERPRETER, SERVICES};
-pub use session::{Dial, RemoteSession};
+pub use session::{Dial, LiveView, RemoteSession};

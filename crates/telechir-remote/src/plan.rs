@@ -1,6 +1,6 @@
 //! What a rented browser should be like, and what a service cannot do of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
@@ -24,6 +24,9 @@ pub struct RentalPlan {
     pub proxy: Option<Proxy>,
     /// Stored data of pages that outlives the session.
     pub context: Option<StoredContext>,
+    /// Patterns of the only hosts that its pages may reach, for a service that enforces such a list;
+    /// none if every host may be.
+    pub hosts: Option<BTreeSet<String>>,
     /// Labels by which the user finds the session at the service.
     pub labels: BTreeMap<String, String>,
 }
@@ -180,6 +183,17 @@ impl MemberSource {
                 .context
                 .as_ref()
                 .map(|context| (context.use_ == ContextUse::Persist).into()),
+            Self::Hosts => plan.hosts.as_ref().map(|hosts| {
+                let hosts = hosts.iter().map(String::as_str);
+                listed(hosts.collect())
+            }),
+            Self::Domains => plan.hosts.as_ref().map(|hosts| {
+                let domains = hosts
+                    .iter()
+                    .map(|host| host.strip_prefix("*.").unwrap_or(host));
+                listed(domains.collect())
+            }),
+            Self::IfHosts(flag) => plan.hosts.as_ref().map(|_| (*flag).into()),
             Self::Labels => {
                 let labels = plan.labels.iter();
                 let labels = labels.map(|(name, value)| (name.clone(), value.clone().into()));
@@ -190,6 +204,14 @@ impl MemberSource {
             Self::Flag(flag) => Some((*flag).into()),
         }
     }
+}
+
+/// The hosts of a list. Services take an empty one for no list, so it has a name that does not exist.
+fn listed(mut hosts: BTreeSet<&str>) -> Value {
+    if hosts.is_empty() {
+        hosts.insert("nothing.invalid");
+    }
+    hosts.into_iter().map(Value::from).collect()
 }
 
 impl TimeUnit {
@@ -209,7 +231,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::SERVICES;
+    use crate::{HostRestriction, SERVICES};
 
     fn plan() -> RentalPlan {
         RentalPlan {
@@ -218,8 +240,13 @@ mod tests {
             region: None,
             proxy: None,
             context: None,
+            hosts: None,
             labels: BTreeMap::new(),
         }
+    }
+
+    fn hosts(hosts: &[&str]) -> Option<BTreeSet<String>> {
+        Some(hosts.iter().map(|host| (*host).to_owned()).collect())
     }
 
     fn full() -> RentalPlan {
@@ -230,6 +257,7 @@ mod tests {
                 id: "ctx".to_owned(),
                 use_: ContextUse::Persist,
             }),
+            hosts: hosts(&["*.example.com", "shop.test"]),
             labels: BTreeMap::from([("run".to_owned(), "r1".to_owned())]),
             ..plan()
         }
@@ -252,6 +280,7 @@ mod tests {
                     "browserSettings": {
                         "viewport": viewport, "solveCaptchas": false,
                         "context": {"id": "ctx", "persist": true},
+                        "allowedDomains": ["example.com", "shop.test"],
                     },
                     "proxies": [{"type": "browserbase", "geolocation": {"country": "DE"}}],
                     "userMetadata": {"telechir": "m-1", "run": "r1"},
@@ -287,6 +316,7 @@ mod tests {
                     "name": "m-1", "viewport": viewport, "timeout_seconds": 900,
                     "region": "us-west-2", "tags": {"run": "r1"},
                     "profile": {"id": "ctx", "save_changes": true},
+                    "network": {"allowed_hosts": ["*.example.com", "shop.test"]},
                 }),
             ),
             (
@@ -295,6 +325,7 @@ mod tests {
                     "screen": viewport, "timeoutMinutes": 15, "region": "us-west-2",
                     "useProxy": true, "proxyCountry": "DE",
                     "profile": {"id": "ctx", "persistChanges": true},
+                    "allowInternetAccess": false, "allowOut": ["*.example.com", "shop.test"],
                 }),
             ),
         ] {
@@ -310,6 +341,33 @@ mod tests {
         };
         assert_eq!(creation("browserbase", &anywhere)["proxies"], true);
         assert_eq!(creation("steel", &anywhere)["useProxy"], true);
+        // A service would take an empty list for no list.
+        let nowhere = RentalPlan {
+            hosts: hosts(&[]),
+            ..plan()
+        };
+        let network = &creation("kernel", &nowhere)["network"];
+        assert_eq!(*network, json!({"allowed_hosts": ["nothing.invalid"]}));
+    }
+
+    #[test]
+    fn only_a_service_with_a_list_of_hosts_enforces_them() {
+        use HostRestriction::{Denied, Listed, Unrestricted};
+        for service in &SERVICES {
+            let has_list = matches!(service.name, "kernel" | "hyperbrowser");
+            assert_eq!(service.unenforced(Unrestricted), None, "{}", service.name);
+            assert_eq!(
+                service.unenforced(Listed).is_none(),
+                has_list,
+                "{}",
+                service.name
+            );
+            let text = service.unenforced(Denied).expect("a sentence");
+            assert!(
+                text.contains("WebSockets") && text.contains(service.title),
+                "{text}"
+            );
+        }
     }
 
     #[test]

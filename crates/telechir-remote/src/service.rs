@@ -22,14 +22,32 @@ pub struct RemoteService {
     pub(crate) extend: Option<Extend>,
     /// Saves the context before the release, where the service does not do so itself.
     pub(crate) save: Option<CallTemplate>,
+    pub(crate) live_view: Option<LiveViewTable>,
     pub(crate) find: Find,
     pub(crate) answer: AnswerTable,
     pub(crate) dial: DialTable,
     pub(crate) clock: Clock,
+    /// For what the service enforces a list of permitted hosts.
+    pub(crate) host_list: HostList,
     /// What the service charges for, by its own documentation of November 2026; continues "billed".
     pub billing: &'static str,
     /// The least and the longest timeout in seconds.
     pub(crate) timeout_range: (u64, u64),
+}
+
+/// What Chromium sends without a request that can be judged.
+const UNENFORCED: &str = "WebSockets, WebTransport, WebRTC and early connections of its pages, and what \
+    they request while no connection to the browser is open, reach hosts that the policy denies";
+
+/// How a policy restricts the hosts of pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostRestriction {
+    /// Every public host is permitted.
+    Unrestricted,
+    /// Only listed hosts are permitted.
+    Listed,
+    /// Some hosts are denied by name.
+    Denied,
 }
 
 impl RemoteService {
@@ -70,6 +88,29 @@ impl RemoteService {
     /// Whether a session's time can be extended.
     pub fn can_extend(&self) -> bool {
         self.extend.is_some()
+    }
+
+    /// What of a browser there reaches hosts although a policy denies them, as a sentence; none if
+    /// the service enforces these hosts itself, or if every host is permitted.
+    ///
+    /// The requests of its pages are judged apart from that.
+    pub fn unenforced(&self, hosts: HostRestriction) -> Option<String> {
+        let title = self.title;
+        let why = match (hosts, self.host_list) {
+            (HostRestriction::Unrestricted, _) | (HostRestriction::Listed, HostList::Requests) => {
+                return None;
+            }
+            (HostRestriction::Denied, HostList::Requests) => {
+                format!("{title} takes a list of permitted hosts alone")
+            }
+            (HostRestriction::Listed | HostRestriction::Denied, HostList::Pages) => {
+                format!("{title} limits the hosts of the pages that tabs load alone")
+            }
+            (HostRestriction::Listed | HostRestriction::Denied, HostList::Nothing) => {
+                format!("{title} takes no list of permitted hosts")
+            }
+        };
+        Some(format!("{UNENFORCED}: {why}."))
     }
 
     pub(crate) fn has_region_in_base(&self) -> bool {
@@ -123,6 +164,12 @@ pub(crate) enum MemberSource {
     Context,
     /// Whether changes of the context are kept.
     Persist,
+    /// The permitted hosts, as patterns.
+    Hosts,
+    /// The permitted hosts without patterns: each stands for those below it, too.
+    Domains,
+    /// This flag if only some hosts are permitted.
+    IfHosts(bool),
     Labels,
     Mark,
     Text(&'static str),
@@ -144,6 +191,14 @@ pub(crate) struct Extend {
     /// The member that has the time.
     pub(crate) member: &'static str,
     pub(crate) unit: TimeUnit,
+}
+
+/// Where the address is at which people watch a session.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LiveViewTable {
+    pub(crate) call: CallTemplate,
+    /// The member that has the address.
+    pub(crate) member: &'static str,
 }
 
 /// How a session is found whose creation was not answered.
@@ -196,6 +251,17 @@ pub(crate) enum DialValue {
     Id,
     /// A member of the session.
     Member(&'static str),
+}
+
+/// For what a service enforces a list of permitted hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HostList {
+    /// It takes no such list.
+    Nothing,
+    /// For the pages that tabs load, not for what these request.
+    Pages,
+    /// For all requests of pages and for their WebSockets.
+    Requests,
 }
 
 /// What a service measures with the timeout.

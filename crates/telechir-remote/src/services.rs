@@ -1,8 +1,8 @@
 //! The table of services.
 
 use crate::service::{
-    AnswerTable, Auth, CallTemplate, Clock, DialTable, DialValue, Extend, Find, Keys, MemberSource,
-    RemoteService, TimeUnit,
+    AnswerTable, Auth, CallTemplate, Clock, DialTable, DialValue, Extend, Find, HostList, Keys,
+    LiveViewTable, MemberSource, RemoteService, TimeUnit,
 };
 
 /// All services, in the order of help texts.
@@ -42,6 +42,10 @@ const STEEL: RemoteService = RemoteService {
     },
     extend: None,
     save: None,
+    live_view: Some(LiveViewTable {
+        call: get("/v1/sessions/{id}"),
+        member: "debugUrl",
+    }),
     find: Find::ByMark,
     answer: AnswerTable {
         envelope: None,
@@ -57,6 +61,7 @@ const STEEL: RemoteService = RemoteService {
         is_signed: false,
     },
     clock: Clock::Total,
+    host_list: HostList::Nothing,
     billing: "by the minute",
     timeout_range: (1, 86_400),
 };
@@ -74,6 +79,7 @@ const BROWSERBASE: RemoteService = RemoteService {
         (MemberSource::Labels, "userMetadata"),
         (MemberSource::Width, "browserSettings.viewport.width"),
         (MemberSource::Height, "browserSettings.viewport.height"),
+        (MemberSource::Domains, "browserSettings.allowedDomains"),
         (MemberSource::Context, "browserSettings.context.id"),
         (MemberSource::Persist, "browserSettings.context.persist"),
         // Its own default is true.
@@ -94,6 +100,10 @@ const BROWSERBASE: RemoteService = RemoteService {
     },
     extend: None,
     save: None,
+    live_view: Some(LiveViewTable {
+        call: get("/v1/sessions/{id}/debug"),
+        member: "debuggerFullscreenUrl",
+    }),
     find: Find::List {
         path: "/v1/sessions?status=RUNNING&q=user_metadata['telechir']:'{mark}'",
         items: "",
@@ -113,6 +123,7 @@ const BROWSERBASE: RemoteService = RemoteService {
         is_signed: false,
     },
     clock: Clock::Total,
+    host_list: HostList::Pages,
     billing: "by the minute, at least one",
     timeout_range: (60, 21_600),
 };
@@ -151,6 +162,10 @@ const BROWSER_ENGINE: RemoteService = RemoteService {
         unit: TimeUnit::Seconds,
     }),
     save: None,
+    live_view: Some(LiveViewTable {
+        call: get("/sessions/{id}"),
+        member: "debug_url",
+    }),
     find: Find::List {
         path: "/sessions",
         items: "data",
@@ -171,6 +186,7 @@ const BROWSER_ENGINE: RemoteService = RemoteService {
         is_signed: false,
     },
     clock: Clock::Total,
+    host_list: HostList::Nothing,
     billing: "as its contract says",
     timeout_range: (1, 86_400),
 };
@@ -217,6 +233,7 @@ const AGENTCORE: RemoteService = RemoteService {
             ("clientToken", "save-{mark}"),
         ]),
     }),
+    live_view: None,
     find: Find::CreateAgain,
     answer: AnswerTable {
         envelope: None,
@@ -233,6 +250,7 @@ const AGENTCORE: RemoteService = RemoteService {
         is_signed: true,
     },
     clock: Clock::Total,
+    host_list: HostList::Nothing,
     billing: "by the second, for processor and memory",
     timeout_range: (1, 28_800),
 };
@@ -266,6 +284,7 @@ pub static INTERPRETER: RemoteService = RemoteService {
     },
     extend: None,
     save: None,
+    live_view: None,
     find: Find::CreateAgain,
     answer: AnswerTable {
         envelope: None,
@@ -281,6 +300,7 @@ pub static INTERPRETER: RemoteService = RemoteService {
         is_signed: false,
     },
     clock: Clock::Total,
+    host_list: HostList::Nothing,
     billing: "by the second, for processor and memory",
     timeout_range: (1, 28_800),
 };
@@ -300,6 +320,7 @@ const KERNEL: RemoteService = RemoteService {
         (MemberSource::Height, "viewport.height"),
         (MemberSource::Timeout(TimeUnit::Seconds), "timeout_seconds"),
         (MemberSource::Region, "region"),
+        (MemberSource::Hosts, "network.allowed_hosts"),
         (MemberSource::Context, "profile.id"),
         (MemberSource::Persist, "profile.save_changes"),
     ],
@@ -311,6 +332,10 @@ const KERNEL: RemoteService = RemoteService {
     },
     extend: None,
     save: None,
+    live_view: Some(LiveViewTable {
+        call: get("/browsers/{id}"),
+        member: "browser_live_view_url",
+    }),
     find: Find::ByMark,
     answer: AnswerTable {
         envelope: None,
@@ -326,6 +351,7 @@ const KERNEL: RemoteService = RemoteService {
         is_signed: false,
     },
     clock: Clock::Idle,
+    host_list: HostList::Requests,
     billing: "by the second, for memory",
     timeout_range: (10, 259_200),
 };
@@ -343,6 +369,9 @@ const HYPERBROWSER: RemoteService = RemoteService {
         (MemberSource::Height, "screen.height"),
         (MemberSource::Timeout(TimeUnit::Minutes), "timeoutMinutes"),
         (MemberSource::Region, "region"),
+        // Without it, hosts that are not listed are permitted.
+        (MemberSource::IfHosts(false), "allowInternetAccess"),
+        (MemberSource::Hosts, "allowOut"),
         (MemberSource::ProxyOn, "useProxy"),
         (MemberSource::Country, "proxyCountry"),
         (MemberSource::Context, "profile.id"),
@@ -362,6 +391,10 @@ const HYPERBROWSER: RemoteService = RemoteService {
     }),
     save: None,
     // Nothing of ours is in its list.
+    live_view: Some(LiveViewTable {
+        call: get("/api/session/{id}"),
+        member: "liveUrl",
+    }),
     find: Find::Impossible,
     answer: AnswerTable {
         envelope: None,
@@ -377,6 +410,7 @@ const HYPERBROWSER: RemoteService = RemoteService {
         is_signed: false,
     },
     clock: Clock::Total,
+    host_list: HostList::Requests,
     billing: "by the hour, in credits",
     timeout_range: (60, 86_400),
 };

@@ -47,6 +47,23 @@ impl fmt::Debug for Dial {
     }
 }
 
+/// The address at which people watch a session and act in it. `Debug` does not show it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct LiveView(String);
+
+impl LiveView {
+    /// The address, for whoever may act in the session.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for LiveView {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LiveView(…)")
+    }
+}
+
 /// A session at a service. `Debug` shows neither its key nor its addresses.
 pub struct RemoteSession {
     account: Arc<ServiceAccount>,
@@ -219,7 +236,7 @@ impl RemoteSession {
         if is_extendable && !may_extend() {
             self.lock().is_extendable = false;
         } else if is_extendable {
-            match self.try_extend().await {
+            match self.extend().await {
                 Ok(()) => return None,
                 Err(failed) => {
                     tracing::warn!(error = %failed.error, "failed to extend the rented browser's time");
@@ -257,12 +274,7 @@ impl RemoteSession {
     ///
     /// # Errors
     /// If the service cannot do so, or refuses.
-    pub async fn extend(&self) -> Result<(), ServiceError> {
-        let extended = self.try_extend().await;
-        extended.map_err(|failed| failed.error)
-    }
-
-    async fn try_extend(&self) -> Result<(), CallError> {
+    pub async fn extend(&self) -> Result<(), CallError> {
         let service = self.account.service();
         let Some(extend) = service.extend else {
             let text = format!("{} cannot extend a session", service.title);
@@ -362,6 +374,31 @@ impl RemoteSession {
             release(account, ids).await?;
         }
         Ok(!ids.is_empty())
+    }
+
+    /// The address at which people watch the session with this id, and act in it. It is a secret.
+    ///
+    /// # Errors
+    /// If the service has none, cannot be asked, or refuses.
+    pub async fn live_view(account: &ServiceAccount, id: &str) -> Result<LiveView, ServiceError> {
+        let service = account.service();
+        let Some(table) = &service.live_view else {
+            let text = format!("{} has no live view that is a page", service.title);
+            return Err(ServiceError::new(ServiceErrorKind::Invalid, text));
+        };
+        let ids = RequestIds {
+            id,
+            ..RequestIds::default()
+        };
+        let answer = account.send_again(&table.call, ids, None).await?;
+        let address = json_path::text(&opened(account, answer), table.member);
+        let is_page = |address: &String| {
+            Url::parse(address).is_ok_and(|url| matches!(url.scheme(), "http" | "https"))
+        };
+        address.filter(is_page).map(LiveView).ok_or_else(|| {
+            let text = format!("the answer of {} has no live view", service.title);
+            ServiceError::new(ServiceErrorKind::Unreadable, text)
+        })
     }
 
     /// The request that creates a session, to be kept until it is released.

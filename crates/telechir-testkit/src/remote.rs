@@ -44,6 +44,8 @@ pub enum Verb {
     Extend,
     /// To keep the data of pages.
     Save,
+    /// The address at which people watch it, where that is a request of its own.
+    LiveView,
     /// A connection to the DevTools socket, or its discovery.
     Connect,
     /// A command in an interpreter.
@@ -95,6 +97,7 @@ struct DoubleState {
     tickets: Vec<(String, String)>,
     handshakes: usize,
     is_clock_frozen: bool,
+    last_bytes: Vec<u8>,
     interpreters: HashMap<String, Arc<Interpreter>>,
 }
 
@@ -202,6 +205,11 @@ impl RemoteDouble {
     /// Cuts all connections; sessions run on.
     pub fn cut(&self) {
         self.inner.changes.send_modify(|change| *change += 1);
+    }
+
+    /// Connections that are cut from now on end with these bytes, in no frame.
+    pub fn end_streams_with(&self, bytes: &[u8]) {
+        self.lock().last_bytes = bytes.to_vec();
     }
 
     fn lock(&self) -> MutexGuard<'_, DoubleState> {
@@ -340,6 +348,16 @@ impl Inner {
                     _ => gone(),
                 }
             }
+            Some(Verb::LiveView) => match self.known(&id) {
+                Some(session) if session.ended.is_none() => {
+                    let url = face::live_view(self.address);
+                    (
+                        200,
+                        json!({ "debuggerUrl": url, "debuggerFullscreenUrl": url, "pages": [] }),
+                    )
+                }
+                _ => gone(),
+            },
             Some(Verb::Connect | Verb::Invoke) | None => {
                 (404, json!({ "message": "no such path" }))
             }
@@ -430,7 +448,10 @@ impl Inner {
         let mut changes = self.changes.subscribe();
         tokio::select! {
             _over = copy_bidirectional(&mut client, &mut browser) => {}
-            _cut = changes.changed() => {}
+            _cut = changes.changed() => {
+                let bytes = self.lock().last_bytes.clone();
+                client.write_all(&bytes).await?;
+            }
         }
         Ok(())
     }

@@ -607,7 +607,8 @@ pub(crate) struct ExecArguments {
     /// The dialect of the response.
     #[arg(long, value_parser = dialects())]
     pub(crate) dialect: Dialect,
-    /// Fail with exit code 3 if the dialect cannot represent a result without loss.
+    /// Fail with exit code 3 if the dialect cannot represent a result without loss; includes
+    /// --remote-strict.
     #[arg(long)]
     pub(crate) strict: bool,
     /// Leave the calls of your own functions to you: each is one JSON line on stderr, without a

@@ -6,11 +6,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::Value;
 use telechir_browser::{BrowserService, CdpEndpoint, EndpointError};
-use telechir_policy::RentedCeiling;
+use telechir_policy::{PageHosts, RentedCeiling};
 use telechir_protocol::Size;
 use telechir_remote::{
-    AccountLimits, INTERPRETER, Ledger, RemoteService, RemoteSession, RentalLimits, RentalMark,
-    RentalPlan, RentedEntry, RentedRecord, ServiceAccount, ServiceError, ServiceErrorKind,
+    AccountLimits, INTERPRETER, Ledger, LiveView, RemoteService, RemoteSession, RentalLimits,
+    RentalMark, RentalPlan, RentedEntry, RentedRecord, ServiceAccount, ServiceError,
+    ServiceErrorKind,
 };
 use telechir_remote_devices::{InterpreterSession, InvokeFailure};
 use telechir_runtime::{Journal, RemoteStep, RunId, SessionEvent};
@@ -71,6 +72,8 @@ pub(crate) struct Rental<'a> {
     pub(crate) size: Size,
     /// The limits of the policy.
     pub(crate) ceiling: RentedCeiling,
+    /// The hosts that its pages may reach.
+    pub(crate) hosts: PageHosts,
     /// Who uses it, for `telechir sessions list`.
     pub(crate) owner: &'a str,
     pub(crate) recording: Option<RemoteRecording>,
@@ -92,20 +95,33 @@ pub(crate) async fn open(
     secrets: &Secrets,
     rental: Rental<'_>,
 ) -> Result<Option<Arc<RentedSession>>, CliError> {
+    let unenforced = arguments.unenforced(&rental.hosts);
+    if let (true, Some(unenforced)) = (arguments.remote_strict, &unenforced) {
+        return Err(CliError::usage(format!(
+            "--remote-strict: {unenforced} Nothing was opened; omit the flag, or choose a service that \
+             enforces the hosts"
+        )));
+    }
     let Some((service, session)) = arguments.service() else {
         return Ok(None);
     };
+    if let Some(unenforced) = &unenforced {
+        tracing::warn!("{unenforced}");
+    }
     let region = arguments.remote_region.as_deref();
     let account = ServiceAccount::new(service, region, AccountLimits::default(), |name| {
         secrets.find(name)
     });
     let account = Arc::new(account.map_err(failed)?);
     let browser = match session {
-        Some(id) => attach(account, id, rental.recording).await?,
+        Some(id) => attach(account, id, rental.recording, unenforced).await?,
         None => {
-            let plan = arguments.plan(rental.size);
+            let plan = RentalPlan {
+                hosts: rental.hosts.listed.clone(),
+                ..arguments.plan(rental.size)
+            };
             let limits = arguments.limits(rental.ceiling);
-            rent(account, &plan, limits, rental).await?
+            rent(account, &plan, limits, rental, unenforced).await?
         }
     };
     let browser = Arc::new(browser);
@@ -131,7 +147,7 @@ pub(crate) async fn open_shell(
     });
     let account = Arc::new(account.map_err(failed)?);
     let (plan, limits) = (remote.shell_plan(), remote.limits(rental.ceiling));
-    let shell = rent(account, &plan, limits, rental).await?;
+    let shell = rent(account, &plan, limits, rental, None).await?;
     Ok(Some(Arc::new(shell)))
 }
 
@@ -139,6 +155,7 @@ async fn attach(
     account: Arc<ServiceAccount>,
     id: &str,
     recording: Option<RemoteRecording>,
+    unenforced: Option<String>,
 ) -> Result<RentedSession, CliError> {
     let events = RemoteEvents {
         recording,
@@ -146,7 +163,8 @@ async fn attach(
         mark: None,
     };
     let session = RemoteSession::attach(account, id).await.map_err(failed)?;
-    events.record(RemoteStep::Attached, Some(id), None).await?;
+    let attached = RemoteStep::Attached;
+    events.record(attached, Some(id), unenforced).await?;
     Ok(RentedSession {
         session,
         entry: Mutex::new(None),
@@ -165,6 +183,7 @@ async fn rent(
     plan: &RentalPlan,
     limits: RentalLimits,
     rental: Rental<'_>,
+    unenforced: Option<String>,
 ) -> Result<RentedSession, CliError> {
     let mark = RentalMark::unique();
     let service = account.service();
@@ -204,7 +223,8 @@ async fn rent(
     };
     entry.answered(session.id())?;
     let id = session.id().to_owned();
-    events.record(RemoteStep::Opened, Some(&id), None).await?;
+    let opened = RemoteStep::Opened;
+    events.record(opened, Some(&id), unenforced).await?;
     tracing::info!(service = service.name, id, "rented a session");
     Ok(RentedSession {
         session,
@@ -420,6 +440,38 @@ impl RentedSession {
         time.watch = Some(watch);
     }
 
+    /// Gives the session at the service this much time from now at least, or its whole timeout anew
+    /// if that is less.
+    pub(crate) async fn extend_to(&self, time: Duration) -> Result<(), String> {
+        let Some(left) = self.session.time_left().filter(|left| *left < time) else {
+            return Ok(());
+        };
+        let service = self.session.account().service();
+        let ends = format!("it ends in {} s", left.as_secs());
+        let wrong = |why: String| format!("the session at {}: {ends}; {why}", service.title);
+        if !service.can_extend() {
+            return Err(wrong("the service cannot extend it".to_owned()));
+        }
+        let Some(earlier) = self.reserve_time() else {
+            return Err(wrong(
+                "no more time may be rented (--max-rented-minutes, or [rented] of the policy)"
+                    .to_owned(),
+            ));
+        };
+        if let Err(failed) = self.session.extend().await {
+            if !failed.is_effect_unknown
+                && let Some(entry) = self.lock().as_mut()
+                && let Err(error) = entry.not_extended(earlier)
+            {
+                tracing::warn!(%error, "the rented browser's time is counted for too long");
+            }
+            return Err(wrong(failed.error.to_string()));
+        }
+        let id = Some(self.session.id());
+        let recorded = self.events.record(RemoteStep::Extended, id, None).await;
+        recorded.map_err(|error| error.text().to_owned())
+    }
+
     fn recorded_seconds_left(&self) -> Option<u64> {
         let entry = self.lock();
         entry.as_ref().map(|entry| entry.record().seconds_left())
@@ -549,6 +601,25 @@ fn forget(entry: RentedEntry) {
     if let Err(error) = entry.remove() {
         tracing::warn!(%error, "failed to forget a rented browser");
     }
+}
+
+/// The address at which people watch what this session rents, by the key of the environment.
+pub(crate) async fn live_view(owner: &str) -> Result<LiveView, CliError> {
+    let mut rented = rented().into_iter().filter(|(record, is_used)| {
+        *is_used && record.owner == owner && record.service != INTERPRETER.name
+    });
+    let found = rented.next().and_then(|(record, _)| {
+        let service = RemoteService::named(&record.service)?;
+        Some((service, record.id.clone()?, record.region.clone()))
+    });
+    let (service, id, region) =
+        found.ok_or_else(|| CliError::message(format!("{owner} rents no browser at a service")))?;
+    let limits = AccountLimits::default();
+    let account = ServiceAccount::new(service, region.as_deref(), limits, env::variable);
+    let account = account.map_err(failed)?;
+    RemoteSession::live_view(&account, &id)
+        .await
+        .map_err(failed)
 }
 
 /// All rented browsers, and whether a process still uses each.

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::path::PathBuf;
+use std::sync::{Arc, Weak};
 
 use telechir_host::approvals::{UnsandboxedDevice, UnsandboxedDevices};
 use telechir_host::{PersonTurns, ScreenshotsFor};
@@ -21,7 +22,7 @@ use crate::error::CliError;
 use crate::first_page;
 use crate::folders;
 use crate::network::{NetworkEvents, OpenProxies};
-use crate::remote::{self, RemoteRecording, Rental};
+use crate::remote::{self, RemoteRecording, Rental, RentedSession};
 use crate::secrets::Secrets;
 use crate::session_dir::SessionDir;
 use crate::session_host::host_failure;
@@ -41,6 +42,8 @@ pub(crate) struct LiveSession {
     proxies: OpenProxies,
     trust: ContentTrust,
     folder: SessionDir,
+    /// What is rented at services, which ends with its devices.
+    rented: Vec<Weak<RentedSession>>,
     /// Show the user's other sessions what this one drives outside of sandboxes.
     _unsandboxed: Vec<UnsandboxedDevice>,
 }
@@ -130,6 +133,7 @@ pub(crate) async fn start(
     let rental = || Rental {
         size,
         ceiling: policy.rented(),
+        hosts: policy.page_hosts(),
         owner,
         recording: record_remote.clone(),
     };
@@ -144,6 +148,8 @@ pub(crate) async fn start(
             return Err(error);
         }
     }
+    let all_rented = [&rented.browser, &rented.shell].into_iter().flatten();
+    let all_rented = all_rented.map(Arc::downgrade).collect();
     let devices = Devices::start(devices, &policy, secrets, owner, rented).await?;
     let (network, trust) = (devices.network_events(), devices.content_trust());
     let temporary = || Journal::open(devices.folder.path().join("journal"));
@@ -192,6 +198,7 @@ pub(crate) async fn start(
         proxies,
         trust,
         folder: devices.folder,
+        rented: all_rented,
         _unsandboxed: unsandboxed,
     })
 }
@@ -249,6 +256,11 @@ impl LiveSession {
             }
         }
         Ok(())
+    }
+
+    /// What is rented at services.
+    pub(crate) fn rented(&self) -> &[Weak<RentedSession>] {
+        &self.rented
     }
 
     /// Applies another policy to what the devices' programs do themselves.

@@ -3,7 +3,7 @@
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -12,7 +12,7 @@ use telechir_host::tokens::TokenFile;
 use telechir_host::{
     HostApprover, HostClient, HostEnd, HostError, HostErrorKind, HostProgram, HostSettings,
     HostedSession, HostedTools, PolicySource, Probe, RunningCall, ScreenshotsFor, SessionName,
-    SessionPaths, SessionStarter, TurnKey, TurnRequest, find, launch, serve,
+    SessionPaths, SessionStarter, TimeExtender, TurnKey, TurnRequest, find, launch, serve,
 };
 use telechir_policy::{Digest, Interface, Policy};
 use telechir_protocol::{AnsweredTurn, Content, ModelTurn, ToolResult};
@@ -178,6 +178,19 @@ impl HostedSession for HostedDevices {
             let policy = policy.map_err(|failure| failure.text().to_owned())?;
             for_proxies(&policy);
             Ok(policy)
+        })
+    }
+
+    fn time_extender(&self) -> TimeExtender {
+        let rented = self.live.rented().to_vec();
+        Box::new(move |time| {
+            let rented = rented.clone();
+            Box::pin(async move {
+                for rented in rented.iter().filter_map(Weak::upgrade) {
+                    rented.extend_to(time).await?;
+                }
+                Ok(())
+            })
         })
     }
 

@@ -66,6 +66,7 @@ impl ViewedSession {
             policy_source: Box::new(|| {
                 Err("a call keeps the policy that it was started with".to_owned())
             }),
+            time_extender: None,
             policy_changed: Notify::new(),
             events: session.event_sender(),
         }));

@@ -379,10 +379,7 @@ impl Client {
                 Ok(policy) => HostReply::Reloaded { policy },
                 Err(message) => failed(message),
             },
-            HostRequest::Extend { seconds } => {
-                self.shared.status.extend(Duration::from_secs(seconds));
-                HostReply::Done
-            }
+            HostRequest::Extend { seconds } => return self.extend(id, seconds),
             HostRequest::Own => {
                 self.is_owner = true;
                 HostReply::Done

@@ -1,6 +1,9 @@
 //! What clients do to a session beside its turns: read its recording and reload its policy.
 
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use telechir_policy::{Digest, Policy};
 use telechir_runtime::{
@@ -10,6 +13,12 @@ use tokio::sync::{Notify, watch};
 
 /// Reads the policy of a session from where it was read at the start.
 pub type PolicySource = Box<dyn Fn() -> Result<Policy, String> + Send + Sync>;
+
+/// Gives what a session rents at services this much time at least, as far as they can.
+pub type TimeExtender = Box<dyn Fn(Duration) -> Extending + Send + Sync>;
+
+/// The future of [`TimeExtender`]; an error says what ends earlier.
+pub type Extending = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
 
 /// Access to a session that has started.
 pub(super) struct SessionControl {
@@ -21,6 +30,8 @@ pub(super) struct SessionControl {
     pub(super) output: Option<ShellOutput>,
     pub(super) policy_slot: PolicySlot,
     pub(super) policy_source: PolicySource,
+    /// None where the session cannot be extended.
+    pub(super) time_extender: Option<TimeExtender>,
     /// Notified when the slot has a policy, which an idle session takes at once.
     pub(super) policy_changed: Notify,
     pub(super) events: EventSender,

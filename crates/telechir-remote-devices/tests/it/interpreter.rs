@@ -60,6 +60,7 @@ async fn shell() -> (InterpreterShell, RemoteDouble) {
         region: None,
         proxy: None,
         context: None,
+        hosts: None,
         labels: BTreeMap::new(),
     };
     let account = Arc::new(account.expect("an account"));

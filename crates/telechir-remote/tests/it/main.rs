@@ -22,6 +22,7 @@ fn plan() -> RentalPlan {
         region: None,
         proxy: None,
         context: None,
+        hosts: None,
         labels: BTreeMap::new(),
     }
 }

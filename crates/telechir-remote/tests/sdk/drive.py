@@ -15,6 +15,7 @@ def browserbase(base, key, mark):
             "viewport": SIZE,
             "context": {"id": "ctx", "persist": True},
             "solve_captchas": False,
+            "allowed_domains": ["example.com", "shop.test"],
         },
         keep_alive=True,
         proxies=[{"type": "browserbase", "geolocation": {"country": "DE"}}],
@@ -58,6 +59,7 @@ def kernel(base, key, mark):
         region="us-west-2",
         tags={"run": "r1"},
         profile={"id": "ctx", "save_changes": True},
+        network={"allowed_hosts": ["*.example.com", "shop.test"]},
     )
     assert made.cdp_ws_url.startswith("ws"), made
     assert browsers.retrieve(mark).session_id == made.session_id
@@ -76,6 +78,8 @@ def hyperbrowser(base, key, mark):
             "use_proxy": True,
             "proxy_country": "DE",
             "profile": {"id": "ctx", "persist_changes": True},
+            "allow_internet_access": False,
+            "allow_out": ["*.example.com", "shop.test"],
         }
     )
     assert made.ws_endpoint.startswith("ws"), made

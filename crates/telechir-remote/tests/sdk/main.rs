@@ -49,6 +49,7 @@ fn full(face: Face) -> RentalPlan {
             .to_owned(),
             use_: ContextUse::Persist,
         }),
+        hosts: Some(["*.example.com", "shop.test"].map(str::to_owned).into()),
         labels: has_labels.then_some(label).into_iter().collect(),
         size: Size::new(1280, 800),
         timeout: Duration::from_secs(900),

@@ -36,6 +36,11 @@ pub(super) enum SessionOfConnection {
     Ticket(String),
 }
 
+/// The address at which people watch a session.
+pub(super) fn live_view(address: SocketAddr) -> String {
+    format!("http://{address}/live/{LIVE_VIEW_SECRET}")
+}
+
 impl Face {
     /// All services that have a double.
     pub const ALL: [Self; 6] = [
@@ -114,6 +119,7 @@ impl Face {
             | (Self::AgentCore, "GET", ["browsers", "aws.browser.v1", "sessions", "get"])
             | (Self::Kernel, "GET", ["browsers", _])
             | (Self::Hyperbrowser, "GET", ["api", "session", _]) => Verb::Describe,
+            (Self::Browserbase, "GET", ["v1", "sessions", _, "debug"]) => Verb::LiveView,
             (Self::Browserbase, "POST", ["v1", "sessions", _])
                 if received.body["status"] == "REQUEST_RELEASE" =>
             {
@@ -181,7 +187,7 @@ impl Face {
             Some(_) => ended,
             None => alive,
         };
-        let live_view = format!("http://{address}/live/{LIVE_VIEW_SECRET}");
+        let live_view = live_view(address);
         let reason = &session.ended;
         match self {
             Self::Steel => json!({

@@ -6,10 +6,11 @@ use std::time::Duration;
 use clap::Args;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use telechir_policy::RentedCeiling;
+use telechir_policy::{PageHosts, RentedCeiling};
 use telechir_protocol::Size;
 use telechir_remote::{
-    ContextUse, Proxy, RemoteService, RentalLimits, RentalPlan, SERVICES, StoredContext,
+    ContextUse, HostRestriction, Proxy, RemoteService, RentalLimits, RentalPlan, SERVICES,
+    StoredContext,
 };
 use telechir_remote_devices::ActionServiceAddress;
 use telechir_server::http::RemoteChoice;
@@ -56,6 +57,10 @@ pub(crate) struct RemoteArguments {
     /// Label of the session at the service; repeatable.
     #[arg(long, help_heading = HEADING, value_name = "NAME=VALUE", requires = "remote", value_parser = label)]
     pub(crate) remote_label: Vec<String>,
+    /// Rent or use a remote browser only if its service enforces the hosts of the policy itself, for
+    /// WebSockets, too. Otherwise only the requests of its pages are judged.
+    #[arg(long, help_heading = HEADING, requires = "remote")]
+    pub(crate) remote_strict: bool,
     /// Let whoever opens a session (over HTTP, or a model by `browser_session`) choose the context, the
     /// proxy and its country, and a shorter time. Whoever may choose the context can use every login
     /// that is stored at the service.
@@ -83,6 +88,26 @@ impl RemoteArguments {
             (ACTION_SERVICE, address) => Some(address),
             _ => None,
         }
+    }
+
+    /// Uses a remote browser only if the hosts of the policy are enforced there.
+    pub(crate) fn make_strict(&mut self) {
+        self.remote_strict = self.remote.is_some();
+    }
+
+    /// What reaches hosts there although the policy denies them, as a sentence.
+    pub(crate) fn unenforced(&self, hosts: &PageHosts) -> Option<String> {
+        if self.action_service().is_some() {
+            let what = "What the screen of an action service reaches is not judged by the policy.";
+            return hosts.is_restricted().then(|| what.to_owned());
+        }
+        let (service, session) = self.service()?;
+        service.unenforced(match (&hosts.listed, hosts.has_denied) {
+            (None, false) => HostRestriction::Unrestricted,
+            (Some(_), false) if session.is_none() => HostRestriction::Listed,
+            // The list of a session that exists is not ours.
+            _ => HostRestriction::Denied,
+        })
     }
 
     /// The flags, by their names without `--`, that a choice changes.
@@ -178,6 +203,7 @@ impl RemoteArguments {
             region: None,
             proxy: None,
             context: None,
+            hosts: None,
             labels: BTreeMap::new(),
         }
     }
@@ -241,6 +267,7 @@ impl RemoteArguments {
                     use_,
                 }
             }),
+            hosts: None,
             labels: labels
                 .map(|(name, value)| (name.to_owned(), value.to_owned()))
                 .collect::<BTreeMap<_, _>>(),

@@ -18,7 +18,13 @@ pub(crate) enum SessionsCommand {
         /// Name of the session.
         name: SessionName,
     },
-    /// Keep a session open for some time from now, even without a call.
+    /// Print the address at which the browser that a session rents at a service is watched. Whoever
+    /// has it can act in the browser. The service's key must be in the environment.
+    LiveView {
+        /// Name of the session.
+        name: SessionName,
+    },
+    /// Keep a session open for some time from now, even without a call, and extend what it rents.
     Extend {
         /// Name of the session.
         name: SessionName,

@@ -17,7 +17,10 @@ use crate::live_page::{page_of, serve_beside_command};
 use crate::session::{self, Stopped};
 use crate::session_host::{self, Caller, SessionCall};
 
-pub(crate) async fn exec(arguments: ExecArguments) -> Result<ExitCode, CliError> {
+pub(crate) async fn exec(mut arguments: ExecArguments) -> Result<ExitCode, CliError> {
+    if arguments.strict {
+        arguments.devices.page.remote.make_strict();
+    }
     // Invalid input is rejected before a device starts.
     let dialect = arguments.dialect;
     let (turn, reading) = dialect.decode_response(&read_stdin()?)?;

@@ -23,6 +23,7 @@ pub(crate) async fn sessions(command: SessionsCommand) -> Result<ExitCode, CliEr
         SessionsCommand::List { json } => list(json).await,
         SessionsCommand::Close { name } => close(&name).await,
         SessionsCommand::Extend { name, time } => extend(&name, time).await,
+        SessionsCommand::LiveView { name } => live_view(&name).await,
     }
 }
 
@@ -124,6 +125,13 @@ pub(super) async fn close(name: &SessionName) -> Result<ExitCode, CliError> {
             "no session named {name}; run `telechir sessions list`"
         ))),
     }
+}
+
+/// Prints the live view of a rented browser, and nothing else that has its address.
+async fn live_view(name: &SessionName) -> Result<ExitCode, CliError> {
+    let view = remote::live_view(&session_host::owner(&name.to_string())).await?;
+    write_text(&format!("{}\n", view.reveal()))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 async fn extend(name: &SessionName, time: Duration) -> Result<ExitCode, CliError> {

@@ -21,6 +21,11 @@ use crate::runs::model::{Model, message, responses};
 use crate::serve::client::Server;
 use crate::telechir::Ran;
 
+mod endings;
+mod extending;
+mod live_view;
+mod policy;
+
 /// A service, the Chromium behind it, and a telechir that uses it.
 struct RemoteFixture {
     fixture: AttachedFixture,

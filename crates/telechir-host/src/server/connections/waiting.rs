@@ -3,6 +3,7 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use telechir_runtime::DeviceKind;
 
@@ -38,6 +39,23 @@ impl Client {
             let text = page.read().await;
             let text = text.map_err(|e| format!("failed to read the page: {}", error_chain(&e)))?;
             Ok(HostReply::Page { text })
+        });
+    }
+
+    /// Extends the session, and then what it rents.
+    pub(super) fn extend(&mut self, id: u64, seconds: u64) {
+        let time = Duration::from_secs(seconds);
+        self.shared.status.extend(time);
+        let shared = Arc::clone(&self.shared);
+        self.answer_later(id, async move {
+            // Devices that are starting are rented with all of their time.
+            let Ok(control) = shared.started() else {
+                return Ok(HostReply::Done);
+            };
+            if let Some(extender) = &control.time_extender {
+                extender(time).await?;
+            }
+            Ok(HostReply::Done)
         });
     }
 
