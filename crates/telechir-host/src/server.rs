@@ -30,7 +30,7 @@ pub use approver::HostApprover;
 pub use call_questions::{CallQuestions, ViewedSession};
 use calls::{Call, CallEnd, CallTable};
 use connections::{Closer, Connections, Shared};
-use control::{ControlSlot, SessionControl};
+use control::{ControlSlot, EventSlot, SessionControl};
 pub use control::{Extending, PolicySource, TimeExtender};
 use devtools::{DevtoolsConnections, DevtoolsRequest};
 use person::{PersonControl, PersonRequest};
@@ -152,15 +152,16 @@ pub async fn serve<S: SessionStarter>(
     let (person, person_requests) = PersonControl::new();
     let (devtools, devtools_requests) = DevtoolsConnections::new();
     let (tasks, task_requests) = TaskRequests::new();
+    let control = ControlSlot::new();
     let shared = Arc::new(Shared {
         person: Arc::new(person),
         devtools: Arc::new(devtools),
         tasks: Arc::new(tasks),
         status: SessionStatus::new(paths.name.to_string(), settings),
-        approver: HostApprover::new(Arc::clone(&calls), queue),
+        approver: HostApprover::new(Arc::clone(&calls), queue, control.clone()),
         calls,
         closes,
-        control: ControlSlot::new(),
+        control,
     });
     let reloads = tokio::spawn(reload_on_signal(hangups, Arc::clone(&shared)));
     let unused = {
@@ -276,6 +277,7 @@ impl SessionHost {
             Some(session) => session.close().await,
             None => Ok(()),
         };
+        shared.control.close();
         // While the name is ours: the next session with it may have a token at once.
         shared.status.revoke_tokens();
         paths.release(lock)?;
@@ -323,8 +325,6 @@ impl SessionHost {
                 (None, SessionEnd::Unstarted)
             }
             Ok(Ok(mut session)) => {
-                let events = session.session().event_sender();
-                self.shared.approver.set_events(events);
                 let end = match self.open(&mut session).await {
                     Ok(control) => self.serve_turns(&mut session, &control).await,
                     Err(message) => {
@@ -359,7 +359,7 @@ impl SessionHost {
             policy_source,
             time_extender: Some(time_extender),
             policy_changed: Notify::new(),
-            events: session.event_sender(),
+            events: EventSlot::new(session.event_sender()),
         });
         self.shared.control.set(Arc::clone(&control));
         Ok(control)

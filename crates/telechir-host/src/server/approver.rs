@@ -1,12 +1,13 @@
 //! The approval queue as the approver of a session: its questions are progress of the current turn.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use telechir_policy::{ApproveAt, Interface, Question};
-use telechir_runtime::{Answer, AnswerWay, Approver, EventSender, SessionEvent};
+use telechir_runtime::{Answer, AnswerWay, Approver, SessionEvent};
 
 use super::calls::{CallProgress, CallTable};
+use super::control::ControlSlot;
 use crate::TurnKey;
 use crate::approvals::{
     ApprovalCode, ApprovalQueue, CallerReply, CallerWay, CommandAnswer, LateAnswer, OperatorAnswer,
@@ -19,15 +20,15 @@ pub struct HostApprover {
     calls: Arc<CallTable>,
     queue: ApprovalQueue,
     /// Where answers are recorded that no call waits for.
-    events: Arc<OnceLock<EventSender>>,
+    control: ControlSlot,
 }
 
 impl HostApprover {
-    pub(super) fn new(calls: Arc<CallTable>, queue: ApprovalQueue) -> Self {
+    pub(super) fn new(calls: Arc<CallTable>, queue: ApprovalQueue, control: ControlSlot) -> Self {
         Self {
             calls,
             queue,
-            events: Arc::default(),
+            control,
         }
     }
 
@@ -43,12 +44,6 @@ impl HostApprover {
             Interface::Page | Interface::Other => AnswerWay::Elicitation,
         };
         self.queue.set_caller(Some(CallerWay { interface, way }));
-    }
-
-    /// Records later answers in this session.
-    pub(super) fn set_events(&self, events: EventSender) {
-        // A host has one session.
-        let _set_once = self.events.set(events);
     }
 
     /// Takes the reply of the client of the current turn.
@@ -102,9 +97,9 @@ impl HostApprover {
 
     /// Records an answer that no call waited for.
     fn record(&self, late: Option<LateAnswer>) {
-        if let (Some(late), Some(events)) = (late, self.events.get()) {
+        if let (Some(late), Some(control)) = (late, self.control.get()) {
             let (approved, reason) = late.outcome();
-            events.emit(SessionEvent::QuestionAnswered {
+            control.events.emit(SessionEvent::QuestionAnswered {
                 call_id: late.call_id,
                 approved,
                 reason,

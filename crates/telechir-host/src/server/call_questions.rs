@@ -14,7 +14,7 @@ use tokio::task::{AbortHandle, spawn};
 use super::PersonTurns;
 use super::calls::CallTable;
 use super::connections::{Connections, Shared};
-use super::control::{ControlSlot, SessionControl};
+use super::control::{ControlSlot, EventSlot, SessionControl};
 use super::devtools::DevtoolsConnections;
 use super::person::{PersonControl, PersonRequest};
 use super::status::SessionStatus;
@@ -68,7 +68,7 @@ impl ViewedSession {
             }),
             time_extender: None,
             policy_changed: Notify::new(),
-            events: session.event_sender(),
+            events: EventSlot::new(session.event_sender()),
         }));
         Ok(PersonTurns::of(self.person, self.person_requests, session))
     }
@@ -164,6 +164,7 @@ impl CallQuestions {
             "{name} is a call that ends with its devices; it takes no others"
         ));
         let (closes, mut close_requests) = mpsc::channel(1);
+        let control = self.control.clone();
         let shared = Arc::new(Shared {
             // No session serves them: a program is told that it is being closed.
             devtools: Arc::new(DevtoolsConnections::new().0),
@@ -171,10 +172,10 @@ impl CallQuestions {
             tasks: Arc::new(TaskRequests::new().0),
             person: Arc::clone(&self.person),
             status: SessionStatus::new(name.to_string(), self.settings.clone()),
-            approver: HostApprover::new(Arc::clone(&calls), self.queue.clone()),
+            approver: HostApprover::new(Arc::clone(&calls), self.queue.clone(), control.clone()),
             calls,
             closes,
-            control: self.control.clone(),
+            control,
         });
         shared.status.set(SessionState::Busy);
         let accepting = spawn(async move {

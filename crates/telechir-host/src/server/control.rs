@@ -2,12 +2,13 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use telechir_policy::{Digest, Policy};
 use telechir_runtime::{
-    EventSender, PageOutline, PolicySlot, RecordingReader, SessionScreens, ShellOutput,
+    EventSender, PageOutline, PolicySlot, RecordingReader, SessionEvent, SessionScreens,
+    ShellOutput,
 };
 use tokio::sync::{Notify, watch};
 
@@ -34,7 +35,29 @@ pub(super) struct SessionControl {
     pub(super) time_extender: Option<TimeExtender>,
     /// Notified when the slot has a policy, which an idle session takes at once.
     pub(super) policy_changed: Notify,
-    pub(super) events: EventSender,
+    pub(super) events: EventSlot,
+}
+
+/// What clients record in the session, until it is closed.
+pub(super) struct EventSlot(Mutex<Option<EventSender>>);
+
+impl EventSlot {
+    pub(super) fn new(events: EventSender) -> Self {
+        Self(Mutex::new(Some(events)))
+    }
+
+    /// Records an event. After the session is closed there is nothing to record it in.
+    pub(super) fn emit(&self, event: SessionEvent) {
+        let events = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(events) = &*events {
+            events.emit(event);
+        }
+    }
+
+    /// Lets the recording end: while anybody can add to it, its readers wait for more.
+    fn close(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
 }
 
 impl SessionControl {
@@ -56,26 +79,59 @@ impl std::fmt::Debug for SessionControl {
 
 /// The control of a session, once it has started.
 #[derive(Clone, Debug)]
-pub(super) struct ControlSlot(Arc<watch::Sender<Option<Arc<SessionControl>>>>);
+pub(super) struct ControlSlot(Arc<watch::Sender<ControlState>>);
+
+#[derive(Debug)]
+enum ControlState {
+    Starting,
+    Started(Arc<SessionControl>),
+    /// It ended before it had started.
+    Unstarted,
+}
+
+impl ControlState {
+    fn started(&self) -> Option<Arc<SessionControl>> {
+        match self {
+            Self::Started(control) => Some(Arc::clone(control)),
+            Self::Starting | Self::Unstarted => None,
+        }
+    }
+}
 
 impl ControlSlot {
     pub(super) fn new() -> Self {
-        Self(Arc::new(watch::Sender::new(None)))
+        Self(Arc::new(watch::Sender::new(ControlState::Starting)))
     }
 
     pub(super) fn set(&self, control: Arc<SessionControl>) {
-        self.0.send_replace(Some(control));
+        self.0.send_replace(ControlState::Started(control));
     }
 
     /// None while the devices are starting.
     pub(super) fn get(&self) -> Option<Arc<SessionControl>> {
-        self.0.borrow().clone()
+        self.0.borrow().started()
     }
 
-    /// Waits until the devices have started.
+    /// Waits until the devices have started; none if they never do.
     pub(super) async fn started(&self) -> Option<Arc<SessionControl>> {
         let mut control = self.0.subscribe();
-        let started = control.wait_for(Option::is_some).await;
-        started.ok().and_then(|control| control.clone())
+        let is_known = |state: &ControlState| !matches!(state, ControlState::Starting);
+        let known = control.wait_for(is_known).await;
+        known.ok().and_then(|state| state.started())
+    }
+
+    /// Nothing is recorded any more, and who follows the recording gets the rest and its end.
+    pub(super) fn close(&self) {
+        self.0.send_if_modified(|state| match state {
+            ControlState::Started(control) => {
+                control.events.close();
+                false
+            }
+            ControlState::Starting => {
+                *state = ControlState::Unstarted;
+                true
+            }
+            ControlState::Unstarted => false,
+        });
     }
 }

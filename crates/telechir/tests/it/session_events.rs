@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
 
 use rustix::process::{Signal, kill_process};
-use telechir_host::HostClient;
+use telechir_host::{EventsFrom, HostClient};
 use telechir_protocol::ToolResult;
 use telechir_runtime::{RecordedEvent, SessionEvent};
 use telechir_testkit::assert_eventually_blocking;
@@ -67,6 +67,30 @@ fn events_come_from_any_row_without_gaps() {
         }
     });
     sessions.assert_closes("a");
+}
+
+#[test]
+fn who_follows_a_session_is_told_that_it_has_ended() {
+    let sessions = SessionFixture::new();
+    sessions.start_shell("a", &[]);
+    runtime().block_on(async {
+        let clients = [connect(&sessions, "a").await, connect(&sessions, "a").await];
+        let mut subscribed = clients[0].subscribe(Some(1)).await.expect("events");
+        let from = EventsFrom::Session;
+        let mut followed = clients[1].follow_events(from).await.expect("events");
+        let closing = connect(&sessions, "a").await;
+        closing.close().await.expect("closed");
+        for events in [&mut subscribed, &mut followed] {
+            let mut last = None;
+            while let Some(event) = events.next().await.expect("no lost connection") {
+                last = Some(event);
+            }
+            let last = last.expect("events");
+            assert_eq!(last.event["event"], "session_closed");
+            assert_eq!(events.next_row(), last.row + 1);
+        }
+    });
+    sessions.telechir.assert_nothing_left();
 }
 
 #[test]

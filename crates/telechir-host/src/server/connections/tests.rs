@@ -42,15 +42,16 @@ impl Session {
         };
         let calls = Arc::<CallTable>::default();
         let queue = ApprovalQueue::new(Duration::from_secs(300), unsandboxed, None);
+        let control = ControlSlot::new();
         let shared = Shared {
             devtools: Arc::new(DevtoolsConnections::new().0),
             tasks: Arc::new(TaskRequests::new().0),
             person: Arc::new(PersonControl::new().0),
             status: SessionStatus::new("a".to_owned(), settings),
-            approver: HostApprover::new(Arc::clone(&calls), queue),
+            approver: HostApprover::new(Arc::clone(&calls), queue, control.clone()),
             calls,
             closes: mpsc::channel(1).0,
-            control: ControlSlot::new(),
+            control,
         };
         Self {
             shared: Arc::new(shared),
