@@ -128,7 +128,7 @@ async fn dispatch(state: Arc<HttpState>, route: &'static Route, request: Request
                 let owner = caller.principal.clone();
                 let connection = connection.unwrap_or_default();
                 let checked = check(Arc::clone(&state), route, caller, connection, request);
-                (Some(owner), answer(checked.await, handler).await)
+                (Some(owner), answer(route, checked.await, handler).await)
             }
             Err(problem) => (None, Err(problem)),
         },
@@ -157,27 +157,38 @@ fn is_event_stream(response: &Response) -> bool {
 
 /// Ends a stream of events with the server.
 fn until_stopping(response: Response, state: &HttpState) -> Response {
-    if !is_event_stream(&response) {
-        return response;
-    }
     let mut stopping = state.stopping.subscribe();
     let stop = async move {
         // An error means that the server is gone.
         let _or_gone = stopping.wait_for(|stopping| *stopping).await;
     };
-    response.map(|body| Body::from_stream(body.into_data_stream().take_until(stop)))
+    match is_event_stream(&response) {
+        true => read_until(response, stop),
+        false => response,
+    }
+}
+
+/// Ends the body of an answer early.
+fn read_until(response: Response, end: impl Future<Output = ()> + Send + 'static) -> Response {
+    response.map(|body| Body::from_stream(body.into_data_stream().take_until(end)))
 }
 
 async fn answer(
+    route: &Route,
     request: Result<ApiRequest, Problem>,
     handler: fn(ApiRequest) -> route::Answer,
 ) -> Result<Response, Problem> {
     let request = request?;
     let slot = Arc::clone(&request.slot);
-    let response = handler(request).await?;
+    let (state, caller) = (Arc::clone(&request.state), request.caller.clone());
+    let response = match route.method {
+        // A token for one session ends with it, and its holder is told that it is closed.
+        Method::Delete => handler(request).await?,
+        Method::Get | Method::Post => state.while_accepted(&caller, handler(request)).await?,
+    };
     // The request goes on until its client has the answer. Streams have slots of their own.
     Ok(match is_event_stream(&response) {
-        true => response,
+        true => read_until(response, state.until_revoked(&caller)),
         false => owning_body::keep_until_read(response, slot),
     })
 }

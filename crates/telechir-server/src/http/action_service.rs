@@ -234,7 +234,9 @@ async fn perform(request: &ApiRequest, action: Action) -> Result<ComputerResult,
     let call = ComputerCall::new(id.as_str(), vec![action]);
     let turn = ModelTurn::new(vec![Content::ComputerCall(call)]);
     let turn = turn.map_err(|e| Problem::new(ProblemKind::Unreadable, e.to_string()))?;
-    let followed = execute(request, &client, &turn, ScreenshotsFor::OnRequest).await?;
+    let executing = execute(request, &client, &turn, ScreenshotsFor::OnRequest);
+    let followed = request.state.while_accepted(&request.caller, executing);
+    let followed = followed.await?;
     let unanswered = || Problem::new(ProblemKind::NotAnswered, "the action has no result");
     let (_, Followed::Answered(results)) = followed else {
         return Err(unanswered());

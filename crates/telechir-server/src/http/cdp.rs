@@ -28,15 +28,13 @@ use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use super::problem::{Problem, ProblemKind};
 use super::request::{ApiRequest, Reach, failure, reply};
 use super::session_addresses::{self, ADDRESS_TIME, AddressUse, caller, host};
-use super::state::HttpState;
+use super::state::{HttpState, TOKEN_CHECK_INTERVAL};
 use super::view::stream::accept_key;
 
 /// Longest message of a program.
 const MAX_MESSAGE_BYTES: usize = 16 << 20;
 /// A program that has not read a message after this time is disconnected.
 const SEND_TIMEOUT: Duration = Duration::from_secs(30);
-/// How often the program's token is looked at.
-const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
 type PendingMessages<'a> =
     Pin<Box<dyn Future<Output = Result<Vec<String>, HostError>> + Send + 'a>>;
@@ -167,7 +165,7 @@ impl CdpProgram {
         id: DevtoolsId,
     ) {
         let (mut sink, mut source) = socket.split();
-        let mut check = interval(CHECK_INTERVAL);
+        let mut check = interval(TOKEN_CHECK_INTERVAL);
         let mut stopping = self.request.state.stopping.subscribe();
         let mut stopped = Box::pin(async move {
             // An error means that the server is gone.

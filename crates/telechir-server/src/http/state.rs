@@ -1,8 +1,10 @@
 //! What all requests of the HTTP API share: the sessions of this user, tokens and limits.
 
 use std::collections::HashMap;
+use std::future::Future;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use axum::http::{HeaderMap, header};
@@ -11,6 +13,7 @@ use telechir_host::tokens::{BearerToken, Role, TokenFile};
 use telechir_host::{SessionDescription, SessionPaths};
 use telechir_tools::ToolCatalog;
 use tokio::sync::watch;
+use tokio::time::sleep;
 
 use super::connections::{ConnectionUse, InUse, MAX_CONNECTIONS};
 use super::context_claims::ContextClaims;
@@ -58,6 +61,8 @@ const _: () = assert!(
     MAX_REQUESTS.others + MAX_STREAMS.others + MAX_REQUESTS.each + MAX_STREAMS.each
         <= MAX_CONNECTIONS
 );
+/// How often the token is looked at of whoever waits, or reads what comes.
+pub(super) const TOKEN_CHECK_INTERVAL: Duration = Duration::from_secs(2);
 /// Longest `Authorization` header that is read.
 const MAX_AUTHORIZATION_BYTES: usize = 256;
 
@@ -263,6 +268,35 @@ impl HttpState {
             token,
             session: record.session,
         })
+    }
+
+    /// Waits until the caller's token counts no more.
+    pub(super) fn until_revoked(&self, caller: &Caller) -> impl Future<Output = ()> + Send + use<> {
+        let (tokens, token) = (self.settings.tokens.clone(), caller.token.clone());
+        async move {
+            loop {
+                sleep(TOKEN_CHECK_INTERVAL).await;
+                if !matches!(tokens.find(&token), Ok(Some(_))) {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Does this for a caller, unless the token is revoked meanwhile: then it is dropped.
+    pub(super) async fn while_accepted<T>(
+        &self,
+        caller: &Caller,
+        work: impl Future<Output = Result<T, Problem>>,
+    ) -> Result<T, Problem> {
+        tokio::select! {
+            biased;
+            done = work => done,
+            () = self.until_revoked(caller) => {
+                let detail = "the token was revoked while the request waited";
+                Err(Problem::new(ProblemKind::Unauthorized, detail))
+            }
+        }
     }
 
     /// Reserves one of the principal's requests, with a body of this length and the connection that it

@@ -33,7 +33,7 @@ use tokio_tungstenite::tungstenite::{self, Message};
 use crate::http::client_address::ConnectionInfo;
 use crate::http::problem::{Problem, ProblemKind};
 use crate::http::request::{ApiRequest, Reach};
-use crate::http::state::{HttpState, Slot};
+use crate::http::state::{HttpState, Slot, TOKEN_CHECK_INTERVAL};
 use crate::http::tickets::KEY_HEADER;
 
 /// The subprotocol of the messages below.
@@ -46,8 +46,6 @@ const MAX_CREDIT: u32 = 4;
 const MAX_MESSAGE_BYTES: usize = 256 << 10;
 /// A page that has not read an update after this time is disconnected.
 const SEND_TIMEOUT: Duration = Duration::from_secs(30);
-/// How often the page's token is looked at while nothing happens.
-const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
 type Socket = WebSocketStream<TokioIo<Upgraded>>;
 /// A request to take control, which waits for the running call.
@@ -244,7 +242,7 @@ impl<'a> ScreenStream<'a> {
         let mut credit = 0_u32;
         let mut pending: Option<PendingUpdate<'_>> = None;
         let mut taking: Option<PendingControl<'_>> = None;
-        let mut check = interval(CHECK_INTERVAL);
+        let mut check = interval(TOKEN_CHECK_INTERVAL);
         loop {
             if credit > 0 && pending.is_none() {
                 if self.state.authenticate(&self.headers).is_err() {

@@ -15,9 +15,9 @@ use crate::sessions::SessionFixture;
 
 /// An event of a stream.
 #[derive(Clone, Debug, PartialEq)]
-struct Sent {
+pub(super) struct Sent {
     id: String,
-    kind: String,
+    pub(super) kind: String,
     data: Value,
 }
 
@@ -61,7 +61,7 @@ impl Events {
     }
 
     /// The next event; none after the end of the stream.
-    fn next(&mut self) -> Option<Sent> {
+    pub(super) fn next(&mut self) -> Option<Sent> {
         let (mut id, mut kind) = (String::new(), String::new());
         loop {
             let mut line = String::new();
@@ -81,7 +81,7 @@ impl Events {
     }
 
     /// The events up to the first with which this is true of all of them.
-    fn until(&mut self, is_all: impl Fn(&[Sent]) -> bool) -> Vec<Sent> {
+    pub(super) fn until(&mut self, is_all: impl Fn(&[Sent]) -> bool) -> Vec<Sent> {
         let mut sent = Vec::new();
         while !is_all(&sent) {
             sent.push(self.next().expect("an event"));
@@ -99,7 +99,7 @@ impl Events {
     }
 
     /// What comes until the server ends the stream.
-    fn until_closed(&mut self) -> Vec<Sent> {
+    pub(super) fn until_closed(&mut self) -> Vec<Sent> {
         std::iter::from_fn(|| self.next()).collect()
     }
 
@@ -220,6 +220,9 @@ fn a_stream_reports_the_end_of_a_session_and_whether_anything_is_missing() {
     let (sent, ended) = live.until_ended();
     assert_eq!(ended, complete(&recorded));
     assert_eq!(sent.last().expect("an event").kind, "session_closed");
+    // An agent reads no recordings: the session itself has said that this was all.
+    let (_, ended) = own.until_ended();
+    assert_eq!(ended, complete(&recorded));
     // Who was cut off has the rest from the recording.
     let mut resumed = Events::of_all(&viewer, Some(&last));
     assert_eq!(resumed.started().0, sorted([&other]));

@@ -1,6 +1,7 @@
 //! The Model Context Protocol over HTTP: the same front, one session for each principal.
 
 use std::fs;
+use std::io::Read;
 
 use serde_json::{Value, json};
 use telechir_testkit::assert_eventually_blocking;
@@ -345,4 +346,32 @@ fn no_question_goes_to_a_client_and_an_operator_answers() {
         let id = rows["sessions"][0]["id"].as_str().expect("an id");
         server.assert_closes(&agent, id);
     }
+}
+
+#[test]
+fn streams_of_the_protocol_end_with_their_token() {
+    require(Component::Sandbox);
+    let server = Server::of_shells();
+    let (anna, operator) = (server.token("agent", "anna"), server.client("operator"));
+    let anna = Client::new(&server.address, &anna);
+    let legacy = McpClient::new(&anna, LEGACY);
+    let session = legacy.session.clone().expect("a session");
+    let version = format!("MCP-Protocol-Version: {LEGACY}");
+    let stream = ["Accept: text/event-stream", &session, &version];
+    let stream = anna.stream(&stream, "/mcp");
+    let call = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params":
+        {"name": "execute_cli", "arguments": {"command": "sleep 1000"}}});
+    let accept = "Accept: application/json, text/event-stream";
+    let call = anna.start(&[accept, &session, &version], "/mcp", &call.to_string());
+    let state = || operator.get("/v1/sessions")["sessions"][0]["state"].clone();
+    assert_eventually_blocking!(state(), |state| state == "busy");
+    server.revoke("anna");
+    for mut connection in [Box::new(stream) as Box<dyn Read>, Box::new(call)] {
+        let mut text = String::new();
+        connection.read_to_string(&mut text).expect("an end");
+        assert!(!text.contains("\"result\""), "{text}");
+    }
+    assert_eventually_blocking!(state(), |state| state == "idle");
+    let id = operator.get("/v1/sessions")["sessions"][0]["id"].clone();
+    server.assert_closes(&operator, id.as_str().expect("an id"));
 }

@@ -1,11 +1,14 @@
 //! Tokens: which roles use which routes, tokens of one session, and how tokens end and are replaced.
 
+use std::io::Read;
+
 use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
 use telechir_testkit::assert_eventually_blocking;
 use telechir_testkit::gate::{Component, require};
 
 use super::client::{Client, Server};
+use super::events::Events;
 use super::{bash_with_id, turn_path};
 use crate::sessions::{SessionFixture, bash};
 use crate::telechir::Ran;
@@ -389,4 +392,51 @@ fn no_token_is_in_a_log_of_any_level() {
     let is_note =
         |line: &&Value| line["level"] == "NOTE" && line["message"].to_string().contains("API on");
     assert!(lines.iter().any(|line| is_note(&line)), "{log}");
+}
+
+/// What comes until the server ends a connection.
+fn rest(mut connection: impl Read) -> String {
+    let mut text = String::new();
+    connection.read_to_string(&mut text).expect("an end");
+    text
+}
+
+#[test]
+fn streams_and_requests_that_wait_end_with_their_token() {
+    require(Component::Sandbox);
+    let server = Server::of_shells();
+    let (anna, operator) = (server.token("agent", "anna"), server.client("operator"));
+    let anna = Client::new(&server.address, &anna);
+    let ids: [String; 3] = std::array::from_fn(|_| anna.open(&json!({})));
+    let state = |id: &str| operator.get(&format!("/v1/sessions/{id}"))["state"].clone();
+    let slow = bash_with_id("r1", "sleep 1000");
+    let quiet = anna.stream(&[], &format!("/v1/sessions/{}/events", ids[0]));
+    let mut turn = Events::of_turn(&anna, &ids[0], &slow);
+    turn.until(|sent| sent.iter().any(|one| one.kind == "action_started"));
+    let waits = anna.start(&[], &turn_path(&ids[1]), &slow);
+    let goes_on = anna.start(&["Prefer: wait=600"], &turn_path(&ids[2]), &slow);
+    for id in &ids {
+        assert_eventually_blocking!(state(id), |state| state == "busy");
+    }
+    server.revoke("anna");
+    for waits in [waits, goes_on] {
+        let answer = rest(waits);
+        assert!(answer.starts_with("HTTP/1.1 401 "), "{answer}");
+    }
+    let kinds: Vec<String> = turn
+        .until_closed()
+        .into_iter()
+        .map(|one| one.kind)
+        .collect();
+    assert!(!kinds.iter().any(|kind| kind == "result"), "{kinds:?}");
+    rest(quiet);
+    // Turns that end with their connections have ended, the other one goes on.
+    for id in &ids[..2] {
+        assert_eventually_blocking!(state(id), |state| state == "idle");
+    }
+    assert_eq!(state(&ids[2]), "busy");
+    for id in &ids {
+        let closed = operator.request("DELETE", &format!("/v1/sessions/{id}"), None);
+        assert_eq!(closed.status, 204, "{closed:?}");
+    }
 }
