@@ -208,36 +208,64 @@ pub(super) async fn find_or_start(
     options: SessionOptions,
     context: Option<&ContextKey>,
 ) -> Result<HostClient, Problem> {
-    let mut opening_context = None;
-    let client = match find(paths).await.map_err(failure)? {
+    match find(paths).await.map_err(failure)? {
         // The same key as in an earlier request.
-        Probe::Alive(client) => client,
+        Probe::Alive(client) => {
+            check_same(&client, &options)?;
+            wait_for_devices(&client).await?;
+            Ok(client)
+        }
         Probe::Dead | Probe::Changing | Probe::Nothing => {
-            let principal = options.http["principal"].as_str().unwrap_or_default();
-            let _opening = state.opening_slot(principal, open_sessions(state, principal).await?)?;
+            let (state, paths) = (Arc::clone(state), paths.clone());
+            // It goes on without its request, because a context is claimed until its browser has it.
+            let opening = tokio::spawn(open_new(state, paths, options, context.cloned()));
+            opening.await.map_err(|_| {
+                let detail = "the opening of the session was interrupted";
+                Problem::new(ProblemKind::Internal, detail)
+            })?
+        }
+    }
+}
+
+/// Starts a session and its devices, unless another request has started it meanwhile.
+async fn open_new(
+    state: Arc<HttpState>,
+    paths: SessionPaths,
+    options: SessionOptions,
+    context: Option<ContextKey>,
+) -> Result<HostClient, Problem> {
+    let principal = options.http["principal"].as_str().unwrap_or_default();
+    let opening = state.opening_slot(principal, open_sessions(&state, principal).await?)?;
+    let context = match &context {
+        Some(context) => Some(OpeningContext::begin(&state, context, &paths.name).await?),
+        None => None,
+    };
+    let started = start(&state, &paths, &options).await;
+    // From now on it is counted as open.
+    drop(opening);
+    let client = match started {
+        Ok(client) => client,
+        Err(problem) => {
             if let Some(context) = context {
-                let started = OpeningContext::begin(state, context, &paths.name);
-                opening_context = Some(started.await?);
+                context.cancel().await;
             }
-            match start(state, paths, &options).await {
-                Ok(client) => client,
-                Err(problem) => {
-                    if let Some(context) = opening_context {
-                        context.cancel().await;
-                    }
-                    return Err(problem);
-                }
-            }
+            return Err(problem);
         }
     };
+    check_same(&client, &options)?;
+    wait_for_devices(&client).await?;
+    // Its browser has it now.
+    drop(context);
+    Ok(client)
+}
+
+/// Whether the session was opened with these options.
+fn check_same(client: &HostClient, options: &SessionOptions) -> Result<(), Problem> {
     if client.description().config["http"] != options.http {
         let detail = "the key opened a session with another body";
         return Err(Problem::new(ProblemKind::KeyReused, detail));
     }
-    wait_for_devices(&client).await?;
-    // Its browser has it now.
-    drop(opening_context);
-    Ok(client)
+    Ok(())
 }
 
 /// Starts a session, whose devices start afterwards.

@@ -1,6 +1,7 @@
 //! Browser contexts: what pages stored is there again in the next session of the same owner.
 
 use serde_json::{Value, json};
+use telechir_testkit::assert_eventually_blocking;
 use telechir_testkit::gate::{Component, require};
 
 use super::cdp::{POLICY, Pages};
@@ -119,4 +120,27 @@ fn a_context_is_in_use_from_the_moment_its_session_is_being_opened() {
     let id = created[0].json()["id"].as_str().expect("an id").to_owned();
     server.assert_closes(&agent, &id);
     assert_eq!(agent.request("DELETE", path, None).status, 204);
+}
+
+#[test]
+fn a_context_stays_in_use_when_the_client_that_opens_its_session_leaves() {
+    require(Component::Chromium);
+    let sessions = SessionFixture::new();
+    std::fs::write(sessions.file("policy.toml"), POLICY).expect("a policy");
+    let server = Server::in_folder(sessions, &["--browser", "--headless"]);
+    let agent = server.client("agent");
+    let open = json!({"context": "shop"}).to_string();
+    let leaves = agent.start(&[], "/v1/sessions", &open);
+    assert_eventually_blocking!(contexts(&agent), |listed| listed[0]["in_use"] == true);
+    drop(leaves);
+    // Nobody can have it until the browser has it, nor afterwards.
+    let state = || agent.get("/v1/sessions")["sessions"][0]["state"].clone();
+    while state() != "idle" {
+        let deletion = agent.request("DELETE", "/v1/contexts/shop", None);
+        deletion.is_problem(409, "context-in-use");
+    }
+    let other = agent.request("POST", "/v1/sessions", Some(&open));
+    other.is_problem(409, "context-in-use");
+    let id = agent.get("/v1/sessions")["sessions"][0]["id"].clone();
+    server.assert_closes(&agent, id.as_str().expect("an id"));
 }
