@@ -340,6 +340,19 @@ impl HostClient {
         Ok(tail)
     }
 
+    /// The same for the message that the model of a task is writing; there is none between messages.
+    ///
+    /// # Errors
+    /// When the session does not reply.
+    pub async fn watch_message(&self, since: Option<u64>) -> Result<OutputTail, HostError> {
+        let request = HostRequest::WatchMessage { since };
+        let mut exchange = self.request(request).await?;
+        let HostReply::OutputChanged(tail) = self.reply(&mut exchange).await? else {
+            return Err(exchange.unexpected());
+        };
+        Ok(tail)
+    }
+
     /// Opens the browser's DevTools protocol for a program, if the policy permits it. It ends with this
     /// client.
     ///
@@ -439,6 +452,15 @@ impl HostClient {
     pub async fn report_task(&self, event: SessionEvent) -> Result<(), HostError> {
         let event = Box::new(event);
         self.done(HostRequest::ReportTask { event }).await
+    }
+
+    /// Shows the next piece of the message that the task's model is writing to those who look at the
+    /// session; an empty one ends it. Nothing of it is recorded.
+    ///
+    /// # Errors
+    /// When this client works on no task, or the session does not reply.
+    pub async fn show_message(&self, piece: String) -> Result<(), HostError> {
+        self.done(HostRequest::ShowMessage { piece }).await
     }
 
     /// Makes the session read its policy again, and returns the digest of the new one.

@@ -40,4 +40,6 @@ pub use server::{
     CallQuestions, Extending, HostApprover, HostEnd, HostSettings, HostedSession, HostedTools,
     PersonTurns, PolicySource, SessionStarter, TimeExtender, ViewedSession, serve,
 };
-pub use telechir_runtime::{DeviceKind, OutputTail, PersonInput, RecordedEvent, RecordedToolCall};
+pub use telechir_runtime::{
+    DeviceKind, NewestOutput, OutputTail, PersonInput, RecordedEvent, RecordedToolCall,
+};

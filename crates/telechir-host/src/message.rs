@@ -26,7 +26,7 @@ use crate::approvals::{
 use crate::tokens::BearerToken;
 
 /// Version of the messages. Increases when one changes its meaning; other versions are refused.
-pub const PROTOCOL: u32 = 4;
+pub const PROTOCOL: u32 = 5;
 
 /// Maximum length of a key in bytes.
 const MAX_KEY_BYTES: usize = 128;
@@ -167,6 +167,8 @@ pub(crate) enum HostRequest {
     /// Wait until the output of the running command differs from the version that the client has, a few
     /// seconds at most; without a version send it at once.
     WatchOutput { since: Option<u64> },
+    /// The same for the message that the model of a task is writing.
+    WatchMessage { since: Option<u64> },
     /// Open the browser's DevTools protocol for a program, if the policy permits it. It ends with this
     /// connection.
     OpenDevtools,
@@ -183,6 +185,8 @@ pub(crate) enum HostRequest {
     RecordConversation { entry: Box<ConversationEntry> },
     /// Report progress of a task to those who follow the session.
     ReportTask { event: Box<SessionEvent> },
+    /// Show the next piece of the message that the model of a task is writing; an empty one ends it.
+    ShowMessage { piece: String },
     /// Read the policy again; an invalid one changes nothing.
     ReloadPolicy,
     /// Close the session after this time without a call at the earliest.

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::frame_buffer::{FrameBuffer, encode};
-use crate::message::{Greeting, Hello, Reply, Request};
+use crate::message::{Greeting, Hello, PROTOCOL, Reply, Request};
 
 /// Maximum length of a message in this target.
 const MAX_BYTES: usize = 1 << 16;
@@ -60,8 +60,10 @@ pub fn seeds() -> Vec<Vec<u8>> {
         frames.collect::<Vec<_>>().concat()
     };
     vec![
-        frame(&[r#"{"protocol":3,"version":"0.1.0"}"#]),
-        frame(&[r#"{"refused":{"message":"no","protocol":3,"version":"1"}}"#]),
+        frame(&[&format!(r#"{{"protocol":{PROTOCOL},"version":"0.1.0"}}"#)]),
+        frame(&[&format!(
+            r#"{{"refused":{{"message":"no","protocol":{PROTOCOL},"version":"1"}}}}"#
+        )]),
         frame(&[
             r#"{"id":1,"request":"describe"}"#,
             r#"{"id":2,"request":{"subscribe":{"from":7}}}"#,

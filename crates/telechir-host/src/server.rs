@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use rustix::process::{PidfdFlags, getppid, pidfd_open};
 use telechir_protocol::{AnsweredTurn, ModelTurn, ToolResult};
-use telechir_runtime::{JournalError, RuntimeError, Session, TurnIdentity};
+use telechir_runtime::{JournalError, NewestOutput, RuntimeError, Session, TurnIdentity};
 use tokio::net::UnixListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Notify, mpsc};
@@ -157,6 +157,7 @@ pub async fn serve<S: SessionStarter>(
         person: Arc::new(person),
         devtools: Arc::new(devtools),
         tasks: Arc::new(tasks),
+        message: NewestOutput::default(),
         status: SessionStatus::new(paths.name.to_string(), settings),
         approver: HostApprover::new(Arc::clone(&calls), queue, control.clone()),
         calls,

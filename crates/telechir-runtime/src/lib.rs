@@ -26,6 +26,7 @@ mod error;
 mod event;
 mod execute;
 mod journal;
+mod newest_output;
 mod notes;
 mod observe;
 mod page_outline;
@@ -37,7 +38,6 @@ mod screens;
 mod screenshot;
 mod session;
 mod session_state;
-mod shell_output;
 
 pub use approver::{Answer, AnswerOrigin, AnswerWay, Approver, DenyAll};
 pub use bus::EventReader;
@@ -51,11 +51,11 @@ pub use journal::{
     RecordedTurn, RecordingReader, RecordingSpan, RunId, Verified, VerifyFault, read, read_batch,
     read_blob, read_screenshot, read_span, verify, verify_since,
 };
+pub use newest_output::{NewestOutput, OutputTail};
 pub use page_outline::PageOutline;
 pub use pipeline::devtools::{DevtoolsCommand, DevtoolsGrants, DevtoolsScope};
 pub use screens::{ChangedArea, ScreenChanges, ScreenError, ScreenImage, SessionScreens};
 pub use session::{EventSender, Session, SessionBuilder};
 pub use session_state::PolicySlot;
-pub use shell_output::{OutputTail, ShellOutput};
 pub use telechir_device::{DevtoolsChannel, DevtoolsCommands, DevtoolsEvents, DevtoolsReply};
 pub use telechir_image::{Format, ImageError, encode};

@@ -16,8 +16,8 @@ use crate::recorder::{Delivery, Recorder};
 use crate::session_state::{PolicySlot, SessionState};
 use crate::{
     Approver, AutoScreenshot, ControlLease, ConversationEntry, DenyAll, DeviceKind, EventReader,
-    Journal, PageOutline, PersonInput, RecordingReader, RunId, RuntimeError, ScreenshotRule,
-    SessionEvent, SessionLimits, SessionScreens, ShellOutput, TurnIdentity, pipeline,
+    Journal, NewestOutput, PageOutline, PersonInput, RecordingReader, RunId, RuntimeError,
+    ScreenshotRule, SessionEvent, SessionLimits, SessionScreens, TurnIdentity, pipeline,
 };
 
 /// Builds a session. Only the policy is required; without a journal the session is recorded in a
@@ -514,7 +514,7 @@ impl Session {
     }
 
     /// The output of the running command for people who look at the session; none without a shell.
-    pub fn shell_output(&self) -> Option<ShellOutput> {
+    pub fn shell_output(&self) -> Option<NewestOutput> {
         let shell = self.state.shell.as_ref();
         shell.map(|shell| shell.output.clone())
     }

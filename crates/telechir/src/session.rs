@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 
 use telechir_host::approvals::{UnsandboxedDevice, UnsandboxedDevices};
-use telechir_host::{PersonTurns, ScreenshotsFor};
+use telechir_host::{NewestOutput, PersonTurns, ScreenshotsFor};
 use telechir_policy::{ContentTrust, DisplayOwner, Policy};
 use telechir_protocol::{ComputerCall, Content, ModelTurn, Size, TargetId, Tool, ToolResult};
 use telechir_providers::{Dialect, ScreenshotWhen};
@@ -35,6 +35,9 @@ pub(crate) struct LiveSession {
     pub(crate) session: Session,
     /// Serves people who take control between turns; none in a session host, which does so itself.
     people: Option<PersonTurns>,
+    /// Where the text of its model goes for people who look at it; none in a session host, whose clients
+    /// have the model.
+    pub(crate) message: Option<NewestOutput>,
     pub(crate) tools: Vec<Tool>,
     largest_screen: Option<Size>,
     screenshots: Screenshots,
@@ -87,6 +90,7 @@ pub(crate) async fn open(
     let mut open = started.map_err(|Stopped(number)| CliError::signal(number))??;
     open.set_dialect(dialect, model);
     if let Some(viewed) = viewed {
+        open.message = Some(viewed.message());
         open.people = Some(viewed.show(&mut open.session).map_err(host_failure)?);
     }
     Ok(open)
@@ -191,6 +195,7 @@ pub(crate) async fn start(
     Ok(LiveSession {
         session,
         people: None,
+        message: None,
         tools,
         largest_screen,
         screenshots,

@@ -78,11 +78,16 @@ impl RunEvents {
     }
 }
 
-/// An agent that streams its model's text, and the text for each of two readers.
-pub(crate) fn with_streamed_text(agent: Agent) -> (Agent, [Option<ModelText>; 2]) {
+/// An agent that streams its model's text to the session's live page, and the text for each of two
+/// readers.
+pub(crate) fn with_streamed_text(
+    agent: Agent,
+    page: impl Fn(&str) + Send + Sync + 'static,
+) -> (Agent, [Option<ModelText>; 2]) {
     let (first, first_text) = unbounded_channel();
     let (second, second_text) = unbounded_channel();
     let agent = agent.stream_text_to(move |text| {
+        page(text);
         for reader in [&first, &second] {
             // One that does not read is gone.
             let _gone = reader.send(text.to_owned());

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rustix::process::{Signal, getpid, kill_process};
 use telechir_policy::Interface;
-use telechir_runtime::{AnswerWay, Session};
+use telechir_runtime::{AnswerWay, NewestOutput, Session};
 use tokio::net::UnixListener;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::{AbortHandle, spawn};
@@ -33,6 +33,7 @@ pub struct CallQuestions {
     settings: HostSettings,
     queue: ApprovalQueue,
     control: ControlSlot,
+    message: NewestOutput,
     person: Arc<PersonControl>,
     /// None once the session is shown to people, whose requests it serves.
     person_requests: Option<mpsc::Receiver<PersonRequest>>,
@@ -43,11 +44,17 @@ pub struct CallQuestions {
 #[derive(Debug)]
 pub struct ViewedSession {
     control: ControlSlot,
+    message: NewestOutput,
     person: Arc<PersonControl>,
     person_requests: mpsc::Receiver<PersonRequest>,
 }
 
 impl ViewedSession {
+    /// Where the text of the session's model goes as it arrives.
+    pub fn message(&self) -> NewestOutput {
+        self.message.clone()
+    }
+
     /// Shows the session, which has started: its events, screens and output. People can take control
     /// wherever what this returns serves them.
     ///
@@ -112,6 +119,7 @@ impl CallQuestions {
             settings,
             queue,
             control: ControlSlot::new(),
+            message: NewestOutput::default(),
             person: Arc::new(person),
             person_requests: Some(person_requests),
             shown: None,
@@ -123,6 +131,7 @@ impl CallQuestions {
     pub fn viewed_session(&mut self) -> Option<ViewedSession> {
         Some(ViewedSession {
             control: self.control.clone(),
+            message: self.message.clone(),
             person: Arc::clone(&self.person),
             person_requests: self.person_requests.take()?,
         })
@@ -170,6 +179,7 @@ impl CallQuestions {
             devtools: Arc::new(DevtoolsConnections::new().0),
             // Nor tasks of other clients.
             tasks: Arc::new(TaskRequests::new().0),
+            message: self.message.clone(),
             person: Arc::clone(&self.person),
             status: SessionStatus::new(name.to_string(), self.settings.clone()),
             approver: HostApprover::new(Arc::clone(&calls), self.queue.clone(), control.clone()),

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustix::net::sockopt::set_socket_passcred;
 use telechir_policy::Digest;
-use telechir_runtime::{RecordedTurn, SessionEvent};
+use telechir_runtime::{NewestOutput, RecordedTurn, SessionEvent};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
@@ -57,6 +57,8 @@ pub(super) struct Shared {
     pub(super) devtools: Arc<DevtoolsConnections>,
     /// Requests of clients whose models work on tasks.
     pub(super) tasks: Arc<TaskRequests>,
+    /// What the model of a task has written of its message.
+    pub(super) message: NewestOutput,
     /// Requests to close the session.
     pub(super) closes: mpsc::Sender<Closer>,
 }
@@ -346,6 +348,7 @@ impl Client {
             HostRequest::ReadScreenshot { digest } => return self.read_screenshot(id, digest),
             HostRequest::ReadCall { row } => return self.read_call(id, row),
             HostRequest::WatchOutput { since } => return self.watch_output(id, since),
+            HostRequest::WatchMessage { since } => return self.watch_message(id, since),
             HostRequest::OpenDevtools => return self.open_devtools(id),
             HostRequest::SendDevtools { id: opened, text } => {
                 let sender = lock(&self.devtools).get(&opened).map(|one| one.messages());
@@ -375,6 +378,9 @@ impl Client {
                 Err(message) => failed(message),
             },
             HostRequest::ReportTask { event } => done(self.report_task(*event)),
+            HostRequest::ShowMessage { piece } => done(self.check_task().map(|()| {
+                self.shared.message.push_message(&piece);
+            })),
             HostRequest::ReloadPolicy => match self.shared.reload() {
                 Ok(policy) => HostReply::Reloaded { policy },
                 Err(message) => failed(message),
@@ -409,7 +415,7 @@ impl Client {
     /// Begins a task of this client.
     fn begin_task(&mut self) -> Result<(), String> {
         self.sender()?;
-        let lease = self.shared.tasks.lease();
+        let lease = self.shared.tasks.lease(self.shared.message.clone());
         self.task = Some(lease.ok_or_else(|| {
             format!(
                 "session {} works on a task of another client; wait until that has ended",

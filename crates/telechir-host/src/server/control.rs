@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use telechir_policy::{Digest, Policy};
 use telechir_runtime::{
-    EventSender, PageOutline, PolicySlot, RecordingReader, SessionEvent, SessionScreens,
-    ShellOutput,
+    EventSender, NewestOutput, PageOutline, PolicySlot, RecordingReader, SessionEvent,
+    SessionScreens,
 };
 use tokio::sync::{Notify, watch};
 
@@ -28,7 +28,7 @@ pub(super) struct SessionControl {
     /// None without a browser.
     pub(super) page: Option<PageOutline>,
     /// None without a shell.
-    pub(super) output: Option<ShellOutput>,
+    pub(super) output: Option<NewestOutput>,
     pub(super) policy_slot: PolicySlot,
     pub(super) policy_source: PolicySource,
     /// None where the session cannot be extended.

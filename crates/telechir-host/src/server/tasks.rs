@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use telechir_protocol::{Content, ModelTurn, Size, Tool};
-use telechir_runtime::{ConversationEntry, DeviceKind, SessionEvent};
+use telechir_runtime::{ConversationEntry, DeviceKind, NewestOutput, SessionEvent};
 use tokio::sync::{mpsc, oneshot};
 
 use super::control::SessionControl;
@@ -49,11 +49,16 @@ pub(super) struct TaskRequests {
 
 /// The right to work on a task in the session, until it is dropped.
 #[derive(Debug)]
-pub(super) struct TaskLease(Arc<TaskRequests>);
+pub(super) struct TaskLease {
+    tasks: Arc<TaskRequests>,
+    /// Of its model.
+    message: NewestOutput,
+}
 
 impl Drop for TaskLease {
     fn drop(&mut self) {
-        self.0.is_working.store(false, Ordering::Release);
+        self.message.push_message("");
+        self.tasks.is_working.store(false, Ordering::Release);
     }
 }
 
@@ -72,9 +77,12 @@ impl TaskRequests {
     }
 
     /// The right to work on a task; none while another client does.
-    pub(super) fn lease(self: &Arc<Self>) -> Option<TaskLease> {
+    pub(super) fn lease(self: &Arc<Self>, message: NewestOutput) -> Option<TaskLease> {
         let was_working = self.is_working.swap(true, Ordering::AcqRel);
-        (!was_working).then(|| TaskLease(Arc::clone(self)))
+        (!was_working).then(|| TaskLease {
+            tasks: Arc::clone(self),
+            message,
+        })
     }
 
     /// Waits until no turn runs and returns the reply.

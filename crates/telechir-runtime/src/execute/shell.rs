@@ -10,14 +10,14 @@ use telechir_policy::{Permitted, ShellProposal, ShellTask, summarize_command};
 use telechir_protocol::{Chord, CommandOutput, ShellAction, ShellOutcome};
 
 use super::{no_permission, or_stopped, within};
-use crate::{SessionLimits, ShellOutput};
+use crate::{NewestOutput, SessionLimits};
 
 /// The session's shell and its state.
 #[derive(Debug)]
 pub(crate) struct ShellSlot {
     shell: Box<dyn Shell>,
     /// For people who look at it.
-    pub(crate) output: ShellOutput,
+    pub(crate) output: NewestOutput,
     /// Whether aliases, functions or variables may have changed the meaning of commands.
     pub(crate) is_tainted: bool,
     /// The shell's last error, once it is gone.
@@ -26,7 +26,7 @@ pub(crate) struct ShellSlot {
 
 impl ShellSlot {
     pub(crate) fn new(mut shell: Box<dyn Shell>) -> Self {
-        let output = ShellOutput::default();
+        let output = NewestOutput::default();
         shell.observe_output(Arc::new(output.clone()));
         Self {
             shell,

@@ -34,6 +34,19 @@ pub(super) struct OutputDocument {
     is_running: bool,
 }
 
+/// What the model of a task has written of its message.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct MessageDocument {
+    /// Increases with each change: `since` names the version that the client has.
+    version: u64,
+    /// The end of the message, at most 32 KiB, without secrets; empty between messages.
+    text: String,
+    /// Number of bytes before it, which are not kept.
+    omitted_bytes: u64,
+    /// Whether the model writes. A message that is complete is an event.
+    is_writing: bool,
+}
+
 /// The page of a session's browser as it is now.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct PageTextDocument {
@@ -78,11 +91,7 @@ pub(super) async fn page(request: ApiRequest) -> Result<Response, Problem> {
 
 /// `GET /v1/sessions/{id}/output`
 pub(super) async fn output(request: ApiRequest) -> Result<Response, Problem> {
-    let since = request.query("since").map(str::parse::<u64>).transpose();
-    let since = since.map_err(|_| {
-        let detail = "`since`: expected the version of an earlier answer";
-        Problem::new(ProblemKind::BadRequest, detail)
-    })?;
+    let since = since(&request)?;
     let client = request.session(Reach::Read).await?;
     let tail = client.watch_output(since).await.map_err(failure)?;
     let document = OutputDocument {
@@ -92,4 +101,27 @@ pub(super) async fn output(request: ApiRequest) -> Result<Response, Problem> {
         is_running: tail.is_running,
     };
     Ok(reply(StatusCode::OK, &document))
+}
+
+/// `GET /v1/sessions/{id}/message`
+pub(super) async fn message(request: ApiRequest) -> Result<Response, Problem> {
+    let since = since(&request)?;
+    let client = request.session(Reach::Read).await?;
+    let tail = client.watch_message(since).await.map_err(failure)?;
+    let document = MessageDocument {
+        version: tail.version,
+        text: tail.text,
+        omitted_bytes: tail.omitted_bytes,
+        is_writing: tail.is_running,
+    };
+    Ok(reply(StatusCode::OK, &document))
+}
+
+/// The version that the client has.
+fn since(request: &ApiRequest) -> Result<Option<u64>, Problem> {
+    let since = request.query("since").map(str::parse::<u64>).transpose();
+    since.map_err(|_| {
+        let detail = "`since`: expected the version of an earlier answer";
+        Problem::new(ProblemKind::BadRequest, detail)
+    })
 }

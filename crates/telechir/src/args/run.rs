@@ -29,7 +29,8 @@ pub(crate) struct ConversationArguments {
     /// [default: no limit].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1000..))]
     pub(crate) max_history_tokens: Option<u64>,
-    /// Show the model's text as it arrives: if stderr is a terminal (auto), always, or never.
+    /// Show the model's text as it arrives, also on the live page: if stderr is a terminal or with --view
+    /// (auto), always, or never.
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub(crate) stream: StreamWhen,
     /// Serve the live page of this run on loopback, and print its address on stderr: with answers if that
@@ -53,16 +54,21 @@ impl ConversationArguments {
     /// Whether responses are requested as streams.
     pub(crate) fn is_streamed(&self) -> bool {
         match self.stream {
-            StreamWhen::Auto => stderr().is_terminal(),
+            StreamWhen::Auto => self.view || stderr().is_terminal(),
             StreamWhen::Always => true,
             StreamWhen::Never => false,
         }
     }
 
-    /// The agent, and the text of its model for the progress and for the events, if it is streamed.
-    pub(crate) fn stream_text(&self, agent: Agent) -> (Agent, [Option<ModelText>; 2]) {
+    /// The agent, and the text of its model for the progress and for the events, if it is streamed; then
+    /// `page` gets it, too.
+    pub(crate) fn stream_text(
+        &self,
+        agent: Agent,
+        page: impl Fn(&str) + Send + Sync + 'static,
+    ) -> (Agent, [Option<ModelText>; 2]) {
         match self.is_streamed() {
-            true => with_streamed_text(agent),
+            true => with_streamed_text(agent, page),
             false => (agent, [None, None]),
         }
     }

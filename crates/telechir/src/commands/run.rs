@@ -57,7 +57,6 @@ pub(crate) async fn run(mut arguments: RunArguments) -> Result<ExitCode, CliErro
     };
     let (canceller, signal) = Canceller::new();
     let agent = model.agent(&arguments)?.cancelled_by(signal);
-    let (agent, [text, json_text]) = arguments.conversation.stream_text(agent);
     let caller = OneCall {
         command: "run",
         wait: Duration::from_secs(arguments.approval_wait),
@@ -82,6 +81,13 @@ pub(crate) async fn run(mut arguments: RunArguments) -> Result<ExitCode, CliErro
             return Err(error);
         }
     };
+    let message = open.message.clone();
+    let to_page = move |piece: &str| {
+        if let Some(message) = &message {
+            message.push_message(piece);
+        }
+    };
+    let (agent, [text, json_text]) = arguments.conversation.stream_text(agent, to_page);
     let subscribe = || SessionEvents::Own(open.session.subscribe());
     let progress = Progress::start(RunEvents::new(subscribe(), text));
     let is_json = arguments.conversation.json;

@@ -3,6 +3,7 @@
 
 mod accessibility;
 mod input;
+mod message;
 mod page;
 mod page_text;
 mod recording;

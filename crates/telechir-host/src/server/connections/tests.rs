@@ -46,6 +46,7 @@ impl Session {
         let shared = Shared {
             devtools: Arc::new(DevtoolsConnections::new().0),
             tasks: Arc::new(TaskRequests::new().0),
+            message: NewestOutput::default(),
             person: Arc::new(PersonControl::new().0),
             status: SessionStatus::new("a".to_owned(), settings),
             approver: HostApprover::new(Arc::clone(&calls), queue, control.clone()),

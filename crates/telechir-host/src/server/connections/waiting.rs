@@ -151,6 +151,17 @@ impl Client {
         });
     }
 
+    pub(super) fn watch_message(&mut self, id: u64, since: Option<u64>) {
+        let (shared, mut closing) = (Arc::clone(&self.shared), self.closing.clone());
+        self.answer_later(id, async move {
+            let tail = tokio::select! {
+                () = closed(&mut closing) => return Err("the session is being closed".to_owned()),
+                tail = shared.message.changed(since) => tail,
+            };
+            Ok(HostReply::OutputChanged(tail))
+        });
+    }
+
     pub(super) fn subscribe(
         &mut self,
         id: u64,

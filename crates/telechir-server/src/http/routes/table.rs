@@ -10,7 +10,7 @@ use super::{
 use crate::http::action_service::{self, ActionAddressDocument};
 use crate::http::all_events;
 use crate::http::approvals::{self, AnswerDocument, ApprovalDocument, ApprovalList};
-use crate::http::calls::{self, CallDocument, OutputDocument, PageTextDocument};
+use crate::http::calls::{self, CallDocument, MessageDocument, OutputDocument, PageTextDocument};
 use crate::http::cdp::{self, CdpAddressDocument};
 use crate::http::contexts::{self, ContextList};
 use crate::http::documents::{self, DecodedDocument, TranslatedDocument};
@@ -290,6 +290,19 @@ pub(super) static ROUTES: &[Route] = &[
             "The end of what the newest command has printed, also while it runs.",
             ACTORS,
             |request| Box::pin(calls::output(request)),
+        )
+    },
+    Route {
+        query: &[SINCE],
+        replies: &[json("The message.", schema_of::<MessageDocument>)],
+        problems: &[ProblemKind::NotAnswered, ProblemKind::SessionLost],
+        ..route(
+            Method::Get,
+            "/v1/sessions/{id}/message",
+            "watchMessage",
+            "What the model of a task in the session has written of its message, while it writes.",
+            EVERYBODY,
+            |request| Box::pin(calls::message(request)),
         )
     },
     Route {

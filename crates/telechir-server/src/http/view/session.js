@@ -24,6 +24,7 @@ export class SessionView {
       max: MAX_ENTRIES,
       choose: (_, digest) => this.screen.showRecorded(digest),
       details: isOperator() ? ({ row }) => get(`${this.path}/calls/${row}`) : null,
+      message: (since) => get(`${this.path}/message${since === null ? "" : `?since=${since}`}`),
       output: isOperator() ? (since) => get(`${this.path}/output${since === null ? "" : `?since=${since}`}`) : null,
     });
     const calls = element("section", {}, element("h2", {}, "Calls"), this.timeline.root);

@@ -9,16 +9,20 @@ const MAX_NOTE = 2000;
 const FOLLOW_MS = 300;
 /** How long after a failure the output is read again. */
 const RETRY_MS = 1000;
+/** What ends the message that the model writes, or interrupts it. */
+const ENDS_MESSAGE = new Set(["assistant_message", "response_received", "task_ended", "task_started", "session_closed"]);
 
 export class Timeline {
   /** `max` entries are kept, the oldest go first. `choose` is called with the call and the screenshot that
    * somebody wants to see; `details` reads the call and its result by the call's row, or is absent;
-   * `output` waits for what the running command has printed since a version, or is absent. */
-  constructor({ max, choose, details, output }) {
+   * `output` waits for what the running command has printed since a version, and `message` for what the
+   * model has written; in a recording both are absent. */
+  constructor({ max, choose, details, output, message }) {
     this.max = max;
     this.choose = choose;
     this.details = details;
     this.output = output;
+    this.message = message;
     this.root = element("ol", { class: "calls", "aria-label": "Calls, the newest first" });
     /** The calls in order. */
     this.calls = [];
@@ -32,9 +36,29 @@ export class Timeline {
 
   event(row, event) {
     if (event.event === "call_received") return this.addCall(row, event);
+    if (event.event === "request_sent") return this.followMessage();
+    if (ENDS_MESSAGE.has(event.event)) this.request = null;
     const note = noteOf(event);
     if (note) return this.add(new Note(event, note));
     this.byId.get(event.call_id)?.event(event);
+  }
+
+  /** Shows what the model writes while it writes; the complete message is an event. A response that comes
+   * soon shows nothing. */
+  async followMessage() {
+    if (!this.message) return;
+    const request = {};
+    this.request = request;
+    const isOver = () => this.request !== request || this.isClosed;
+    await pause(FOLLOW_MS);
+    const text = runningText("What the model writes");
+    const shown = element("li", { class: "call" }, text);
+    await showAsItComes(text, this.message, isOver, () => document.hidden, (newest) => {
+      if (!newest.is_writing) return shown.remove();
+      if (!shown.isConnected) this.root.prepend(shown);
+      return newest.text;
+    });
+    shown.remove();
   }
 
   addCall(row, event) {
@@ -198,26 +222,13 @@ class Call {
     if (!this.timeline.output || this.kind !== "shell" || this.isFollowed) return;
     this.isFollowed = true;
     await pause(FOLLOW_MS);
-    const shown = element("pre", { class: "running", tabindex: "0", role: "log", "aria-live": "off", "aria-label": "Output so far" });
-    let version = null;
-    while (this.isRunning && !this.timeline.isClosed) {
-      if (document.hidden || this.isBehind()) {
-        await pause(RETRY_MS);
-        continue;
-      }
-      const output = await this.timeline.output(version).catch(() => null);
-      if (!output) {
-        await pause(RETRY_MS);
-        continue;
-      }
-      version = output.version;
-      if (!output.text || !this.isRunning) continue;
-      if (!shown.isConnected) this.root.append(shown);
-      const isAtEnd = shown.scrollTop + shown.clientHeight >= shown.scrollHeight - 4;
-      const left = output.omitted_bytes > 0 ? `[…${output.omitted_bytes} bytes]\n` : "";
-      shown.replaceChildren(visible(left + asTerminal(output.text)));
-      if (isAtEnd) shown.scrollTop = shown.scrollHeight;
-    }
+    const shown = runningText("Output so far");
+    const isOver = () => !this.isRunning || this.timeline.isClosed;
+    const isPaused = () => document.hidden || this.isBehind();
+    await showAsItComes(shown, this.timeline.output, isOver, isPaused, ({ text }) => {
+      if (text && !shown.isConnected) this.root.append(shown);
+      return asTerminal(text);
+    });
     shown.remove();
     this.isFollowed = false;
   }
@@ -249,6 +260,31 @@ class Call {
       this.isLoaded = false;
       this.text.replaceChildren(visible(error.message));
     }
+  }
+}
+
+/** An element for a text that grows, of which a screen reader does not read out each change. */
+function runningText(label) {
+  return element("pre", { class: "running", tabindex: "0", role: "log", "aria-live": "off", "aria-label": label });
+}
+
+/** Reads a text that grows, and shows in `target` what `shownOf` makes of its newest version; of none
+ * nothing. */
+async function showAsItComes(target, read, isOver, isPaused, shownOf) {
+  let version = null;
+  while (!isOver()) {
+    const newest = isPaused() ? null : await read(version).catch(() => null);
+    if (!newest) {
+      await pause(RETRY_MS);
+      continue;
+    }
+    version = newest.version;
+    const text = isOver() ? "" : shownOf(newest);
+    if (!text) continue;
+    const isAtEnd = target.scrollTop + target.clientHeight >= target.scrollHeight - 4;
+    const left = newest.omitted_bytes > 0 ? `[…${newest.omitted_bytes} bytes]\n` : "";
+    target.replaceChildren(visible(left + text));
+    if (isAtEnd) target.scrollTop = target.scrollHeight;
   }
 }
 

@@ -15,8 +15,9 @@ use telechir_policy::Interface;
 use telechir_protocol::{AnsweredTurn, ModelTurn};
 use telechir_providers::ToolOffer;
 use telechir_runtime::{ConversationEntry, SessionEvent};
+use tokio::sync::mpsc::unbounded_channel;
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{interval, sleep, timeout};
 
 use super::{CANCEL_TIMEOUT, ModelChoice, conclude, declare, last_cancelled, request_options};
@@ -28,7 +29,7 @@ use crate::log::print_note;
 use crate::progress::Progress;
 use crate::session::{Stopped, until_stopped};
 use crate::session_config::SessionConfig;
-use crate::session_events::{RunEvents, SessionEvents};
+use crate::session_events::{ModelText, RunEvents, SessionEvents};
 use crate::session_host::{Caller, answered_contents, enter, host_failure, paths};
 use crate::system_prompt::{Machine, ProgramNetwork, SystemTexts};
 use crate::terminal_prompt::TerminalPrompt;
@@ -72,7 +73,6 @@ pub(super) async fn run(
         .filter(|read| read.digest() == policy);
     let (canceller, signal) = Canceller::new();
     let agent = model.agent(&arguments)?.cancelled_by(signal);
-    let (agent, [text, json_text]) = arguments.conversation.stream_text(agent);
     let screenshots = ScreenshotsFor::Model {
         dialect: model.dialect.name().to_owned(),
         name: model.name.clone(),
@@ -81,6 +81,14 @@ pub(super) async fn run(
     let offer = offered.map_err(|Stopped(number)| CliError::signal(number))?;
     let offer = offer.map_err(host_failure)?;
     let client = Arc::new(client);
+    let (message, pieces) = unbounded_channel();
+    let to_page = move |piece: &str| {
+        // Without its session the run ends soon.
+        let _gone = message.send(piece.to_owned());
+    };
+    let (agent, [text, json_text]) = arguments.conversation.stream_text(agent, to_page);
+    let mut showing = JoinSet::new();
+    showing.spawn(show_message(Arc::clone(&client), pieces));
     let is_json = arguments.conversation.json;
     let progress = Progress::start(RunEvents::new(events(&client, &offer).await?, text));
     let json = match is_json {
@@ -162,6 +170,28 @@ pub(super) async fn run(
 async fn events(client: &HostClient, offer: &DeviceOffer) -> Result<SessionEvents, CliError> {
     let events = client.subscribe(Some(offer.next_row)).await;
     Ok(SessionEvents::Hosted(Some(events.map_err(host_failure)?)))
+}
+
+/// Shows the model's message to those who look at the session.
+async fn show_message(client: Arc<HostClient>, mut pieces: ModelText) {
+    while let Some(mut piece) = pieces.recv().await {
+        // What arrived meanwhile goes along, up to the end of the message.
+        let mut has_ended = piece.is_empty();
+        while !has_ended && let Ok(next) = pieces.try_recv() {
+            has_ended = next.is_empty();
+            piece.push_str(&next);
+        }
+        let last = has_ended.then(String::new);
+        for piece in [piece]
+            .into_iter()
+            .filter(|piece| !piece.is_empty())
+            .chain(last)
+        {
+            if let Err(error) = client.show_message(piece).await {
+                tracing::debug!(%error, "the session does not show what the model writes");
+            }
+        }
+    }
 }
 
 /// What the session host is told of the task, in order.

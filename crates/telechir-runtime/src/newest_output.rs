@@ -1,4 +1,5 @@
-//! The output of the running command for people who look at it: its newest part, as it comes.
+//! The output of the running command, or the message that a model writes, for people who look at it: its
+//! newest part, as it comes.
 //!
 //! Looking needs no permission and is not recorded. Nothing is kept but the newest bytes, so a viewer who
 //! reads slowly or not at all costs the session nothing.
@@ -19,12 +20,12 @@ const COLLECT_TIME: Duration = Duration::from_millis(50);
 /// After this time without a change a viewer gets what it has.
 const MAX_CHANGE_WAIT: Duration = Duration::from_secs(5);
 
-/// The output of a session's running command. Clones share it.
+/// The newest part of a text that grows. Clones share it.
 #[derive(Clone, Debug)]
-pub struct ShellOutput(Arc<ShellOutputState>);
+pub struct NewestOutput(Arc<NewestOutputState>);
 
 #[derive(Debug)]
-struct ShellOutputState {
+struct NewestOutputState {
     tail: Mutex<NewestBytes>,
     version: watch::Sender<u64>,
 }
@@ -36,7 +37,7 @@ struct NewestBytes {
     is_running: bool,
 }
 
-/// What a command has printed so far.
+/// What a command has printed so far, or a model has written of its message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutputTail {
     /// Increases with each change; a viewer names the version that it has.
@@ -46,13 +47,13 @@ pub struct OutputTail {
     pub text: String,
     /// Number of bytes before it, which are not kept.
     pub omitted_bytes: u64,
-    /// Whether the command runs.
+    /// Whether the command runs, or the model writes.
     pub is_running: bool,
 }
 
-impl Default for ShellOutput {
+impl Default for NewestOutput {
     fn default() -> Self {
-        Self(Arc::new(ShellOutputState {
+        Self(Arc::new(NewestOutputState {
             tail: Mutex::default(),
             version: watch::Sender::new(0),
         }))
@@ -61,7 +62,7 @@ impl Default for ShellOutput {
 
 /// A command runs until this is dropped.
 #[derive(Debug)]
-pub(crate) struct RunningOutput(ShellOutput);
+pub(crate) struct RunningOutput(NewestOutput);
 
 impl Drop for RunningOutput {
     fn drop(&mut self) {
@@ -69,7 +70,7 @@ impl Drop for RunningOutput {
     }
 }
 
-impl ShellOutput {
+impl NewestOutput {
     /// A command starts, and its output is empty.
     pub(crate) fn start(&self) -> RunningOutput {
         self.change(|tail| {
@@ -98,6 +99,17 @@ impl ShellOutput {
             }
         }
         self.read()
+    }
+
+    /// Takes the next piece of a message; an empty one ends it, and nothing of it is kept.
+    pub fn push_message(&self, piece: &str) {
+        self.change(|tail| match piece.is_empty() {
+            true => *tail = NewestBytes::default(),
+            false => {
+                tail.is_running = true;
+                tail.push(piece.as_bytes());
+            }
+        });
     }
 
     fn read(&self) -> OutputTail {
@@ -132,19 +144,23 @@ impl ShellOutput {
     }
 }
 
-impl OutputObserver for ShellOutput {
+impl OutputObserver for NewestOutput {
     fn output(&self, bytes: &[u8]) {
         if bytes.is_empty() {
             return;
         }
-        self.change(|tail| {
-            let newest = bytes.get(bytes.len().saturating_sub(MAX_TAIL_BYTES)..);
-            let newest = newest.unwrap_or_default();
-            let surplus = (tail.bytes.len() + newest.len()).saturating_sub(MAX_TAIL_BYTES);
-            tail.bytes.drain(..surplus);
-            tail.bytes.extend(newest);
-            tail.omitted_bytes += (surplus + bytes.len() - newest.len()) as u64;
-        });
+        self.change(|tail| tail.push(bytes));
+    }
+}
+
+impl NewestBytes {
+    fn push(&mut self, bytes: &[u8]) {
+        let newest = bytes.get(bytes.len().saturating_sub(MAX_TAIL_BYTES)..);
+        let newest = newest.unwrap_or_default();
+        let surplus = (self.bytes.len() + newest.len()).saturating_sub(MAX_TAIL_BYTES);
+        self.bytes.drain(..surplus);
+        self.bytes.extend(newest);
+        self.omitted_bytes += (surplus + bytes.len() - newest.len()) as u64;
     }
 }
 
@@ -154,7 +170,7 @@ mod tests {
 
     #[test]
     fn only_the_end_of_a_long_output_remains() {
-        let output = ShellOutput::default();
+        let output = NewestOutput::default();
         let _running = output.start();
         output.output("é".repeat(MAX_TAIL_BYTES).as_bytes());
         output.output(b"end");
@@ -170,7 +186,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_viewer_waits_for_what_it_does_not_have() {
-        let output = ShellOutput::default();
+        let output = NewestOutput::default();
         let none = output.changed(None).await;
         assert_eq!((none.text.as_str(), none.is_running), ("", false));
         let running = output.start();
@@ -188,5 +204,17 @@ mod tests {
         assert_eq!((ended.text.as_str(), ended.is_running), ("one two", false));
         drop(output.start());
         assert_eq!(output.changed(None).await.text, "");
+    }
+
+    #[tokio::test]
+    async fn nothing_of_a_message_remains_after_its_end() {
+        let message = NewestOutput::default();
+        message.push_message("Now I ");
+        message.push_message("look.");
+        let tail = message.changed(None).await;
+        assert_eq!((tail.text.as_str(), tail.is_running), ("Now I look.", true));
+        message.push_message("");
+        let ended = message.changed(Some(tail.version)).await;
+        assert_eq!((ended.text.as_str(), ended.is_running), ("", false));
     }
 }
