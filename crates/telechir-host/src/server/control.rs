@@ -79,17 +79,17 @@ impl std::fmt::Debug for SessionControl {
 
 /// The control of a session, once it has started.
 #[derive(Clone, Debug)]
-pub(super) struct ControlSlot(Arc<watch::Sender<ControlState>>);
+pub(super) struct ControlSlot(Arc<watch::Sender<StartState>>);
 
 #[derive(Debug)]
-enum ControlState {
+enum StartState {
     Starting,
     Started(Arc<SessionControl>),
     /// It ended before it had started.
     Unstarted,
 }
 
-impl ControlState {
+impl StartState {
     fn started(&self) -> Option<Arc<SessionControl>> {
         match self {
             Self::Started(control) => Some(Arc::clone(control)),
@@ -100,11 +100,11 @@ impl ControlState {
 
 impl ControlSlot {
     pub(super) fn new() -> Self {
-        Self(Arc::new(watch::Sender::new(ControlState::Starting)))
+        Self(Arc::new(watch::Sender::new(StartState::Starting)))
     }
 
     pub(super) fn set(&self, control: Arc<SessionControl>) {
-        self.0.send_replace(ControlState::Started(control));
+        self.0.send_replace(StartState::Started(control));
     }
 
     /// None while the devices are starting.
@@ -115,7 +115,7 @@ impl ControlSlot {
     /// Waits until the devices have started; none if they never do.
     pub(super) async fn started(&self) -> Option<Arc<SessionControl>> {
         let mut control = self.0.subscribe();
-        let is_known = |state: &ControlState| !matches!(state, ControlState::Starting);
+        let is_known = |state: &StartState| !matches!(state, StartState::Starting);
         let known = control.wait_for(is_known).await;
         known.ok().and_then(|state| state.started())
     }
@@ -123,15 +123,15 @@ impl ControlSlot {
     /// Nothing is recorded any more, and who follows the recording gets the rest and its end.
     pub(super) fn close(&self) {
         self.0.send_if_modified(|state| match state {
-            ControlState::Started(control) => {
+            StartState::Started(control) => {
                 control.events.close();
                 false
             }
-            ControlState::Starting => {
-                *state = ControlState::Unstarted;
+            StartState::Starting => {
+                *state = StartState::Unstarted;
                 true
             }
-            ControlState::Unstarted => false,
+            StartState::Unstarted => false,
         });
     }
 }

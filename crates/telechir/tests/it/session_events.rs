@@ -70,7 +70,7 @@ fn events_come_from_any_row_without_gaps() {
 }
 
 #[test]
-fn who_follows_a_session_is_told_that_it_has_ended() {
+fn who_follows_a_session_gets_its_end() {
     let sessions = SessionFixture::new();
     sessions.start_shell("a", &[]);
     runtime().block_on(async {
