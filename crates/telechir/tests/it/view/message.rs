@@ -11,6 +11,7 @@ use telechir_testkit::assert_eventually_blocking;
 use telechir_testkit::gate::{Component, require};
 
 use super::OpenedPage;
+use super::accessibility::assert_passes;
 use super::page::PageFixture;
 use crate::telechir::Telechir;
 
@@ -98,6 +99,7 @@ fn a_page_shows_what_the_model_of_a_session_is_writing() {
         fixture.script("document.querySelectorAll('.call b').length"),
         "0"
     );
+    assert_passes(&fixture);
     model.goes_on.send(()).expect("the model waits");
     assert_eq!(run.wait().expect("its end").code(), Some(0));
     let calls = "document.querySelector('.calls').textContent";
