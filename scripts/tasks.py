@@ -472,11 +472,19 @@ def picture(space):
     do("key", "ctrl+o")
     window("Open Image")
     # The place of the file dialog that has the name of the workspace.
-    do("click", "picture")
-    code, answer = call("double-click", "small.png")
-    if code != 0:
-        # The preview has its name, too: telechir answers with both points.
-        do("double-click", re.search(r"at (\d+,\d+)", answer)[1])
+    wait("place", lambda: call("click", "picture")[0] == 0)
+    for _ in range(3):
+        code, answer = call("double-click", "small.png")
+        points = re.findall(r"at (\d+,\d+)", answer)
+        if code != 0 and points:
+            # The preview has its name, too: telechir answers with both points.
+            do("double-click", points[0])
+        try:
+            window("small", 3)
+            break
+        except NotDone:
+            # It was the preview, or nothing was drawn yet.
+            continue
     window("small")
     do("key", "alt+i")
     do("key", "s")
