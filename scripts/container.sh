@@ -7,12 +7,14 @@ scratch=$(mktemp -d)
 image=localhost/telechir-test:1
 
 command -v podman >/dev/null || { echo "podman not found; run: apt-get install podman crun" >&2; exit 1; }
-# Two workarounds, for the engine only: crun refuses cgroup v1 and v2 mounted at once, and Podman
-# sets resource limits above those of this process.
+# Three workarounds, for the engine only: crun refuses cgroup v1 and v2 mounted at once, Podman sets
+# resource limits above those of this process, and neither can make a cgroup where they are read-only.
 engine=$scratch/podman
+cgroups=
+[[ -w /sys/fs/cgroup ]] || cgroups=--cgroups=disabled
 cat >"$engine" <<WRAPPER
 #!/bin/bash
-[[ \$1 != run ]] || set -- run --ulimit=nproc=4096:4096 "\${@:2}"
+[[ \$1 != run ]] || set -- run --ulimit=nproc=4096:4096 $cgroups "\${@:2}"
 exec unshare --mount bash -c '
     if grep -q "^cgroup " /proc/mounts; then
         while read -r _ place kind _; do [[ \$kind != cgroup2 ]] || umount "\$place"; done </proc/mounts
