@@ -177,7 +177,7 @@ fn ended_during(ended: DeviceError, effect: ActionEffect) -> DeviceError {
     let DeviceError::Disconnected { device, source } = ended else {
         return ended;
     };
-    let reason = format!("{source}; whether the action took effect is unknown");
+    let reason = format!("{source}; whether the action that was under way took effect is unknown");
     let source = Box::new(DeviceEnd { reason });
     DeviceError::Disconnected { device, source }
 }
