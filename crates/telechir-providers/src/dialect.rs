@@ -256,7 +256,8 @@ impl Dialect {
             answered_names::report(&history.messages, codec.name, &document, &mut report);
             settings::report_usage(&history.messages, &mut report);
             let written = written_values::lazily(&document);
-            settings::report_history(&history.messages, self.name(), &written, &mut report);
+            let dialects = (codec.name, codec.raw_dialect);
+            settings::report_history(&history.messages, dialects, &written, &mut report);
             unwritten_values::report(&history.messages, codec.name, &written, &mut report);
         }
         Ok((document, report))

@@ -7,7 +7,7 @@ mod fields;
 use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
-use telechir_protocol::{AnsweredTurn, Content, Message, Meta, Role, ToolCall, ToolResult};
+use telechir_protocol::{AnsweredTurn, Content, Message, Meta, Raw, Role, ToolCall, ToolResult};
 
 use self::fields::Field;
 use crate::leaves;
@@ -28,17 +28,20 @@ pub(crate) const CHOICE: &str = "choice";
 pub(crate) const ENTRY: &str = "entry";
 
 /// Reports the fields of messages and contents that the document with the `written` values lacks.
+/// Contents with raw JSON of the dialect `own` have all of theirs.
 pub(crate) fn report_history(
     messages: &[Message],
-    dialect: &str,
+    (dialect, own): (&str, &str),
     written: &LazyWrittenValues<'_>,
     report: &mut Report,
 ) {
     let mut reporter = Reporter::new(dialect, written, report);
+    reporter.own = own;
     reporter.called = called_names(messages);
     for (at, message) in messages.iter().enumerate() {
         let location = format!("messages[{at}]");
         reporter.message(message, &location);
+        reporter.around = message.meta.raw_representation.as_ref();
         reporter.contents(&message.contents, &format!("{location}.contents"));
     }
 }
@@ -121,6 +124,10 @@ fn is_result_of_own_tool(content: &Content) -> bool {
 
 struct Reporter<'a, 'w> {
     dialect: &'a str,
+    /// The dialect of the raw JSON that is written unchanged.
+    own: &'a str,
+    /// The raw JSON of the current message.
+    around: Option<&'a Raw>,
     written: &'a LazyWrittenValues<'w>,
     report: &'a mut Report,
     of_codec: NamedFields,
@@ -135,6 +142,8 @@ impl<'a, 'w> Reporter<'a, 'w> {
         let of_codec = NamedFields::of(&report.losses);
         Self {
             dialect,
+            own: dialect,
+            around: None,
             written,
             report,
             of_codec,
@@ -198,17 +207,39 @@ impl<'a, 'w> Reporter<'a, 'w> {
         for (name, inner) in nested(content) {
             self.contents(inner, &format!("{location}.{name}"));
         }
+        if let Content::ComputerResult(result) = content
+            && !self.is_own(&result.meta)
+        {
+            let steps = result.steps.iter().map(|step| &step.screenshot);
+            for screenshot in steps.chain([&result.screenshot]).flatten() {
+                self.screenshot(&Content::from(screenshot.clone()), location);
+            }
+        }
+    }
+
+    /// Reports the fields of a screenshot that no provider has. The codecs know the others.
+    fn screenshot(&mut self, screenshot: &Content, location: &str) {
+        let settings = screenshot
+            .meta()
+            .map(|meta| fields::of_settings(meta, self.dialect));
+        let unknown = settings.into_iter().flatten();
+        let unknown = unknown.filter(|field| field.owner.is_empty()).collect();
+        for (_, names) in self.lost(unknown, location, "") {
+            let what = format!("fields of the screenshot: {}", shown(&names));
+            let why = "the API has no fields for them";
+            self.report.lost(what, location, why);
+        }
     }
 
     /// Whether a content was read from this dialect, so that its own JSON has its fields.
     fn is_own(&self, meta: &Meta) -> bool {
         let raw = meta.raw_representation.as_ref();
-        raw.is_some_and(|raw| raw.dialect == self.dialect)
+        raw.is_some_and(|raw| raw.dialect == self.own)
     }
 
     fn fields_of(&mut self, content: &Content, meta: &Meta, location: &str) {
         let mut all = fields::of_settings(meta, self.dialect);
-        all.extend(fields::neutral(content, self.dialect));
+        all.extend(fields::neutral(content, self.own, self.around));
         let is_reported = |field: &Field<'_>| {
             let mut of_message = self.of_message.iter();
             of_message.any(|lost| lost.name == field.name && lost.value == *field.value)

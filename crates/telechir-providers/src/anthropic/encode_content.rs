@@ -6,6 +6,7 @@ use telechir_protocol::{Content, HostedCall, ReasoningContent, TextContent, Unkn
 use super::decode_call::FORM;
 use super::media::{self, ImageCheck};
 use super::{DIALECT, PROVIDER, hosted_code};
+use crate::content_text::hosted_label;
 use crate::{EncodeError, Report};
 
 /// Encodes a content; none if it is empty, or unsupported and reported as a loss.
@@ -38,10 +39,14 @@ pub(super) fn content_block(
             report,
         ),
         Content::Error(error) => lost(format!("error {:?}", error.message), location, report),
-        Content::ImageGenerationCall(_) => {
-            lost("an image generation call".to_owned(), location, report)
+        Content::ImageGenerationCall(call) => lost(
+            hosted_label("an image generation call", call),
+            location,
+            report,
+        ),
+        Content::ImageGenerationResult(result) => {
+            lost(hosted_label("a generated image", result), location, report)
         }
-        Content::ImageGenerationResult(_) => lost("a generated image".to_owned(), location, report),
         Content::ApprovalRequest(request) => {
             lost(format!("approval request {}", request.id), location, report)
         }

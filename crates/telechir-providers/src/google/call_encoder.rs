@@ -17,6 +17,7 @@ use super::functions::FunctionVocabulary;
 use super::tool_result::{self, FunctionResponse};
 use super::turns::{encoded_by_name, image_size};
 use super::{PROVIDER, split_calls};
+use crate::content_text::hosted_label;
 use crate::history::turns::{call_id, meta_of, pair_id, result_of, results};
 use crate::{EncodedReply, History, Report};
 
@@ -195,8 +196,8 @@ pub(super) fn is_own_reasoning(
 pub(super) fn label(content: &Content) -> String {
     match content {
         Content::Error(error) => format!("error {:?}", error.message),
-        Content::ImageGenerationCall(_) => "an image generation call".to_owned(),
-        Content::ImageGenerationResult(_) => "a generated image".to_owned(),
+        Content::ImageGenerationCall(call) => hosted_label("an image generation call", call),
+        Content::ImageGenerationResult(result) => hosted_label("a generated image", result),
         Content::ApprovalRequest(request) => format!("approval request {}", request.id),
         Content::ApprovalResponse(response) => format!("approval response {}", response.id),
         Content::Other(other) => {

@@ -190,8 +190,13 @@ pub(super) fn of_framework_message(message: &Message) -> Vec<Field<'_>> {
     found
 }
 
-/// Neutral values that not every dialect has a field for.
-pub(super) fn neutral<'a>(content: &'a Content, dialect: &str) -> Vec<Field<'a>> {
+/// Neutral values that not every dialect has a field for. A message may have the raw JSON of its
+/// contents (`around`).
+pub(super) fn neutral<'a>(
+    content: &'a Content,
+    own: &str,
+    around: Option<&'a Raw>,
+) -> Vec<Field<'a>> {
     let mut values: Vec<(&str, Value)> = Vec::new();
     let mut texts: Vec<(&str, Option<&str>)> = Vec::new();
     let mut exception = None;
@@ -250,9 +255,15 @@ pub(super) fn neutral<'a>(content: &'a Content, dialect: &str) -> Vec<Field<'a>>
     let raw = content
         .meta()
         .and_then(|meta| meta.raw_representation.as_ref());
+    let has_contents = |raw: &&Raw| {
+        raw.json()
+            .get("content")
+            .is_some_and(|list| !list.is_null())
+    };
+    let complete = raw.or_else(|| around.filter(has_contents));
     let field = |(name, value): (&str, Value)| {
         // A decoder derived a value that the original lacks.
-        let name = match raw {
+        let name = match complete {
             Some(raw) => own_name(raw, &value)?,
             None => name,
         };
@@ -264,7 +275,7 @@ pub(super) fn neutral<'a>(content: &'a Content, dialect: &str) -> Vec<Field<'a>>
     };
     let mut found: Vec<Field<'a>> = values.into_iter().filter_map(field).collect();
     // No codec has read the values of such a call.
-    if let (Some(_), Some(raw)) = (exception, raw.filter(|raw| raw.dialect != dialect)) {
+    if let (Some(_), Some(raw)) = (exception, raw.filter(|raw| raw.dialect != own)) {
         found.extend(unread(raw));
     }
     found

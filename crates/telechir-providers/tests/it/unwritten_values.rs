@@ -1,5 +1,7 @@
 //! What no encoder expected to lose has an entry in the report, too, under its own name.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use telechir_providers::{Dialect, Report};
 
@@ -47,6 +49,62 @@ fn a_field_that_nobody_knows_is_named() {
     ] {
         let report = report("google-generate-content", &document, to);
         assert!(names(&report, "mood"), "{to}: {report:?}");
+    }
+}
+
+#[test]
+fn a_letter_in_the_text_is_not_the_session() {
+    let bytes = "VGhpcyBpcyBhIHBsYW4gZm9yIEIgYW5kIDIgY2Fycy4=";
+    assert_eq!(
+        String::from_utf8(STANDARD.decode(bytes).unwrap()).unwrap(),
+        "This is a plan for B and 2 cars."
+    );
+    let document = json!({
+        "completion": [{"chunk": {"bytes": bytes}}],
+        "contentType": "B", "memoryId": "plan", "sessionId": "a",
+    });
+    for to in ["anthropic-messages", "openai-responses", "functions"] {
+        let report = report("bedrock-agents", &document, to);
+        for field in ["`contentType`", "`memoryId` plan", "`sessionId` a"] {
+            assert!(names(&report, field), "{to}: {field}: {report:?}");
+        }
+    }
+    let entries = json!([
+        {"type": "message.input", "role": "user", "content": "Two plans for 2 cars."},
+        {"type": "tool.execution", "id": "te_1", "name": "web_search", "arguments": "{}",
+            "info": {"tries": 2}},
+    ]);
+    for to in ["anthropic-messages", "functions", "google-interactions"] {
+        let report = report("mistral-conversations", &entries, to);
+        assert!(names(&report, "tries"), "{to}: {report:?}");
+    }
+}
+
+#[test]
+fn fields_of_screenshots_and_addresses_of_generated_images_are_named() {
+    let document = json!([
+        {"type": "computer_tool_call", "call_id": "call_1", "actions": [{"type": "screenshot"}]},
+        {"type": "computer_tool_result", "call_id": "call_1", "screenshot": {
+            "type": "data", "uri": "data:image/png;base64,iVBORw0KGgo=", "media_type": "image/png",
+            "additional_properties": {"camera": "left"},
+        }},
+        {"type": "image_generation_tool_call", "image_id": "ig_sunset"},
+        {"type": "image_generation_tool_result", "image_id": "ig_sunset", "outputs": {
+            "type": "uri", "uri": "https://example.org/sunset.png", "media_type": "image/png",
+        }},
+    ]);
+    for to in ["anthropic-messages", "openai-responses", "functions"] {
+        let report = report("agent-framework", &document, to);
+        assert!(names(&report, "camera"), "{to}: {report:?}");
+    }
+    let openai = report("agent-framework", &document, "openai-responses");
+    assert!(
+        names(&openai, "https://example.org/sunset.png"),
+        "{openai:?}"
+    );
+    for to in ["anthropic-messages", "google-generate-content"] {
+        let report = report("agent-framework", &document, to);
+        assert!(names(&report, "call ig_sunset"), "{to}: {report:?}");
     }
 }
 

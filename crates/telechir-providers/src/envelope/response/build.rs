@@ -318,7 +318,7 @@ fn add_finish(api: Api, head: &ResponseHead, document: &mut Value, report: &mut 
         Api::Interactions => document["status"] = word.into(),
         Api::Conversations | Api::Agents => {
             if matches!(head.finish, Finish::Stop | Finish::Calls) {
-                return;
+                return report_detail(api, head, report);
             }
         }
     }

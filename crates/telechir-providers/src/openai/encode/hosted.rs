@@ -67,6 +67,13 @@ impl ItemWriter {
                 }
             })
         });
+        // The item holds one image as bytes.
+        let others = result.into_iter().flat_map(|result| &result.results);
+        let is_taken = |content: &Content| matches!(content, Content::Data(data) if data.base64().is_some() && data.base64() == image);
+        for other in others.filter(|content| media(content).is_some() && !is_taken(content)) {
+            let why = "the item of a generated image holds one as bytes";
+            self.report.lost(content_text::label(other), path, why);
+        }
         let mut item = object_of([
             ("type", "image_generation_call".into()),
             ("id", id.into()),
