@@ -16,7 +16,7 @@ pub enum DecodeError {
         source: serde_json::Error,
     },
     /// JSON that is not of the expected dialect.
-    #[error("read the input as {dialect}: {problem}{}", hint(*looks_like))]
+    #[error("read the input as {dialect}: {problem}{}", hint(dialect, *looks_like))]
     WrongShape {
         /// The dialect it was decoded as.
         dialect: &'static str,
@@ -76,8 +76,9 @@ impl EncodeError {
     }
 }
 
-fn hint(looks_like: Option<&'static str>) -> String {
-    looks_like.map_or_else(String::new, |dialect| {
+fn hint(dialect: &str, looks_like: Option<&'static str>) -> String {
+    let another = looks_like.filter(|looks_like| *looks_like != dialect);
+    another.map_or_else(String::new, |dialect| {
         format!("; it looks like {dialect}; name that dialect instead")
     })
 }

@@ -51,7 +51,7 @@ pub enum Envelope {
         dialect: &'static str,
         /// `messages`, `input`, `output` or `content`.
         member: &'static str,
-        /// All fields in their order, with null in place of the list.
+        /// All fields in their order, with null or an empty list in place of the list.
         rest: Map<String, Value>,
     },
 }

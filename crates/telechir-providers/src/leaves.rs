@@ -259,7 +259,8 @@ fn is_empty_text(item: &Value) -> bool {
         Some(Value::Array(parts)) => parts.iter().all(is_empty_text),
         Some(Value::String(content)) => content.trim().is_empty(),
         Some(Value::Null) => true,
-        Some(Value::Bool(_) | Value::Number(_) | Value::Object(_)) | None => false,
+        Some(Value::Bool(_) | Value::Number(_) | Value::Object(_)) => false,
+        None => is_message_without_contents(item),
     };
     is_empty || text.is_some_and(|text| text.trim().is_empty())
 }
@@ -270,6 +271,17 @@ fn is_empty(json: &Value) -> bool {
         Value::Object(members) => members.is_empty(),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     }
+}
+
+/// Whether this is a step of Google's or a message of Agent Framework's with nothing in it.
+fn is_message_without_contents(item: &Value) -> bool {
+    let kind = item.get("type").and_then(Value::as_str);
+    let is_message = matches!(kind, Some("message" | "model_output" | "user_input"));
+    let is_absent = |name| {
+        item.get(name)
+            .is_none_or(|value| value.is_null() || is_empty(value))
+    };
+    is_message && is_absent("contents") && is_absent("error")
 }
 
 /// The object or list that a text holds as JSON.

@@ -28,11 +28,14 @@ pub(super) fn answers(turn: &AnsweredTurn) -> EncodedReply {
 pub(super) fn message(message: &Message, calls: &mut FunctionCalls) -> Value {
     let contents = contents(&message.contents, calls);
     let mut members = around(message);
-    members.insert("contents".to_owned(), contents.into());
+    // A message of the framework may have no contents.
+    if !contents.is_empty() || members.get("contents").is_some_and(Value::is_array) {
+        members.insert("contents".to_owned(), contents.into());
+    }
     Value::Object(members)
 }
 
-/// The fields of a message, with null in place of its contents.
+/// The fields of a message, with an empty list in place of its contents.
 pub(super) fn around(message: &Message) -> Map<String, Value> {
     let raw = message.meta.raw_representation.as_ref();
     let own = raw.filter(|raw| raw.dialect == DIALECT);
@@ -50,7 +53,7 @@ pub(super) fn around(message: &Message) -> Map<String, Value> {
     let mut members = Map::from_iter([
         ("type".to_owned(), "message".into()),
         ("role".to_owned(), role(message)),
-        ("contents".to_owned(), Value::Null),
+        ("contents".to_owned(), Value::Array(Vec::new())),
         ("additional_properties".to_owned(), properties.into()),
     ]);
     if let Some(sidecar_json) = of_message(message) {
@@ -131,7 +134,9 @@ fn own_raw(content: &Content, calls: &FunctionCalls) -> Option<Value> {
         let Content::Other(other) = content else {
             return None;
         };
-        return encode_native::is_own(other).then(|| Value::Object(other.json.clone()));
+        // A document of the framework keeps also what the framework does not know.
+        let is_own = other.dialect.as_deref() == Some(DIALECT) || encode_native::is_own(other);
+        return is_own.then(|| Value::Object(other.json.clone()));
     };
     let raw = meta.raw_representation.as_ref()?;
     let Value::Object(members) = raw.json().clone() else {

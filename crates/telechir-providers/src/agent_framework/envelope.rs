@@ -58,6 +58,15 @@ fn enveloped(mut members: Map<String, Value>) -> Result<(Vec<Value>, Envelope), 
         };
         return Ok((messages, envelope));
     }
+    if members.contains_key("role") {
+        let message = members.clone();
+        let envelope = Envelope::Object {
+            dialect: DIALECT,
+            member: "contents",
+            rest: members,
+        };
+        return Ok((vec![Value::Object(message)], envelope));
+    }
     if encode_native::has_type(members.get("type").and_then(Value::as_str)) {
         let envelope = Envelope::Object {
             dialect: DIALECT,
@@ -102,8 +111,8 @@ fn read_message(
     calls: &mut FunctionCalls,
     report: &mut Report,
 ) -> Result<Option<Message>, DecodeError> {
-    let contents = match members.insert("contents".to_owned(), Value::Null) {
-        Some(Value::Array(contents)) => contents,
+    let contents = match members.get_mut("contents") {
+        Some(Value::Array(contents)) => std::mem::take(contents),
         None | Some(Value::Null) => Vec::new(),
         Some(_) => return Err(wrong(format!("{location}.contents is not a list"))),
     };

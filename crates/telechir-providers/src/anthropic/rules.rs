@@ -1,4 +1,7 @@
 //! Finds what the provider rejects before the request is sent.
+//!
+//! Documents in use have two results of one call and failed results without text. Services reject
+//! them or not, by model; they are written back as they are.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,8 +15,8 @@ use crate::EncodeError;
 use crate::json::{Fields as Block, kind, list, list_of, text};
 use crate::service_rules::{NEWEST_ANTHROPIC_VERSION, SAMPLING, is_image_type};
 
-/// Checks that every call has exactly one valid result in the next message of the user. The API
-/// joins messages of the assistant in a row to one.
+/// Checks that every call has a valid result in the next message of the user. The API joins messages
+/// of the assistant in a row to one.
 pub(super) fn messages(messages: &[Value]) -> Result<(), EncodeError> {
     let mut calls: Vec<&Block> = Vec::new();
     for (at, message) in messages.iter().enumerate() {
@@ -62,21 +65,18 @@ fn of_type<'a>(message: &'a Value, kind: &'a str) -> impl Iterator<Item = &'a Bl
 
 fn turn(calls: &[&Block], next: &Value, location: &str) -> Result<(), EncodeError> {
     let mut failed = HashSet::new();
-    let mut results: HashMap<&str, (&Block, usize)> = HashMap::new();
+    let mut results: HashMap<&str, &Block> = HashMap::new();
     for result in of_type(next, "tool_result") {
         let id = text(result, "tool_use_id").unwrap_or_default();
-        results.entry(id).or_insert((result, 0)).1 += 1;
+        results.entry(id).or_insert(result);
     }
     for call in calls {
         let id = text(call, "id").unwrap_or_default();
-        let Some((result, count)) = results.get(id) else {
+        let Some(result) = results.get(id) else {
             return Err(missing(format!(
                 "{location} must contain a tool_result for {id}"
             )));
         };
-        if *count > 1 {
-            return Err(missing(format!("{location} has two results for {id}")));
-        }
         let location = format!("{location}, result {id}:");
         let toolset = text(call, "toolset_name");
         if text(result, "toolset_name") != toolset {
@@ -222,16 +222,9 @@ fn browser_state(state: &Block, location: &str) -> Result<(), EncodeError> {
     }
 }
 
-/// Checks that images have a supported type and errors contain text.
+/// Checks that images have a supported type.
 fn images(result: &Block, location: &str) -> Result<(), EncodeError> {
     let id = text(result, "tool_use_id").unwrap_or_default();
-    if result.get("is_error") == Some(&Value::Bool(true))
-        && matches!(result_text(result), None | Some(""))
-    {
-        return Err(missing(format!(
-            "{location}, result {id}: an error must contain text"
-        )));
-    }
     let blocks = list(result, "content").iter();
     for source in blocks
         .filter(|block| block.get("type") == Some(&Value::from("image")))

@@ -1,5 +1,5 @@
-//! Adapts contents to what Bedrock accepts: no images by URL, no files stored at other services
-//! and, except in `bedrock-messages`, no toolsets.
+//! Adapts contents to what Bedrock accepts: no images by URL except, in Converse, in S3, no files
+//! stored at other services and, except in `bedrock-messages`, no toolsets.
 
 use serde_json::Value;
 use telechir_protocol::{AnsweredTurn, Content, DataContent, Media, Meta, TextContent};
@@ -18,10 +18,19 @@ pub(super) enum ToolsetSupport {
     Unsupported,
 }
 
+/// Whether an API reads files from S3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum S3Support {
+    /// Files in S3 are encoded as their addresses.
+    Supported,
+    /// Files in S3 are replaced by a text, as those at other addresses.
+    Unsupported,
+}
+
 /// Adapts the contents of a history to what an API accepts.
 pub(super) fn adapt_contents(
     contents: &mut [Content],
-    toolsets: ToolsetSupport,
+    (toolsets, s3): (ToolsetSupport, S3Support),
     location: &str,
     report: &mut Report,
 ) {
@@ -30,7 +39,7 @@ pub(super) fn adapt_contents(
         if toolsets == ToolsetSupport::Unsupported {
             anthropic_bridge::each_meta(content, &mut without_toolset);
         }
-        replace_unsendable_media(content, &location, report);
+        replace_unsendable_media(content, s3, &location, report);
     }
 }
 
@@ -47,7 +56,7 @@ pub(super) fn adapt_results(
             .call_id()
             .map_or_else(String::new, |id| format!("result {id}"));
         check_image_sizes(std::slice::from_ref(&content), dialect, &location)?;
-        replace_unsendable_media(&mut content, &location, report);
+        replace_unsendable_media(&mut content, S3Support::Supported, &location, report);
         results.extend(anthropic_bridge::as_result(content));
     }
     // The results still belong to the same calls.
@@ -122,9 +131,9 @@ fn without_toolset(meta: &mut Meta) {
 }
 
 /// The text that replaces an image or file that cannot be sent; none if it can be sent.
-fn replacement_text(media: &Content) -> Option<String> {
+fn replacement_text(media: &Content, s3: S3Support) -> Option<String> {
     match media {
-        Content::Uri(uri) if !uri.uri.starts_with("s3://") => {
+        Content::Uri(uri) if s3 == S3Support::Unsupported || !uri.uri.starts_with("s3://") => {
             Some(format!("[A file at {} could not be sent.]", uri.uri))
         }
         Content::HostedFile(file) => Some(format!(
@@ -138,11 +147,17 @@ fn replacement_text(media: &Content) -> Option<String> {
 const WHY: &str = "only the bytes of images and files can be sent";
 const HOW: &str = "as a text that names it";
 
-fn replace_unsendable_media(content: &mut Content, location: &str, report: &mut Report) {
+fn replace_unsendable_media(
+    content: &mut Content,
+    s3: S3Support,
+    location: &str,
+    report: &mut Report,
+) {
     match content {
         Content::ComputerResult(result) => {
             let extra = result.screenshot.clone().map(Content::from);
-            if let Some(replacement_text) = extra.as_ref().and_then(replacement_text) {
+            let text = extra.as_ref().and_then(|media| replacement_text(media, s3));
+            if let Some(replacement_text) = text {
                 let label = extra.as_ref().map(content_text::label);
                 report.preserved(label.unwrap_or_default(), location, WHY, HOW);
                 let text = result.text_output.take();
@@ -155,7 +170,7 @@ fn replace_unsendable_media(content: &mut Content, location: &str, report: &mut 
             }
             for step in &mut result.steps {
                 let extra: Option<Content> = step.screenshot.clone().map(Media::into);
-                if let Some(image) = extra.filter(|image| replacement_text(image).is_some()) {
+                if let Some(image) = extra.filter(|image| replacement_text(image, s3).is_some()) {
                     report.lost(content_text::label(&image), location, WHY);
                     step.screenshot = None;
                     result.meta.raw_representation = None;
@@ -165,20 +180,25 @@ fn replace_unsendable_media(content: &mut Content, location: &str, report: &mut 
         Content::FunctionResult(result) => {
             let mut is_changed = false;
             for item in &mut result.items {
-                is_changed |= replace_media(item, location, report);
+                is_changed |= replace_media(item, s3, location, report);
             }
             if is_changed {
                 result.meta.raw_representation = None;
             }
         }
         other => {
-            replace_media(other, location, report);
+            replace_media(other, s3, location, report);
         }
     }
 }
 
-fn replace_media(content: &mut Content, location: &str, report: &mut Report) -> bool {
-    let Some(replacement_text) = replacement_text(content) else {
+fn replace_media(
+    content: &mut Content,
+    s3: S3Support,
+    location: &str,
+    report: &mut Report,
+) -> bool {
+    let Some(replacement_text) = replacement_text(content, s3) else {
         return false;
     };
     report.preserved(content_text::label(content), location, WHY, HOW);

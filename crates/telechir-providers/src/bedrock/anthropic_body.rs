@@ -50,7 +50,8 @@ fn adapted(
     for (at, message) in messages.iter_mut().enumerate() {
         let location = format!("messages[{at}]");
         adapt::check_image_sizes(&message.contents, name, &location)?;
-        adapt::adapt_contents(&mut message.contents, toolsets, &location, report);
+        let supported = (toolsets, adapt::S3Support::Unsupported);
+        adapt::adapt_contents(&mut message.contents, supported, &location, report);
     }
     Ok(messages)
 }

@@ -29,6 +29,9 @@ const PROVIDER: &str = "bedrock";
 /// Field of an Anthropic block for what only this provider has.
 const EXTRA: &str = "bedrock";
 
+/// Field of [`EXTRA`] for the members of a block that are null.
+const NULLS: &str = "nulls";
+
 /// Prefix of the type of a block that passes unchanged.
 const OPAQUE_PREFIX: &str = "bedrock_";
 

@@ -170,6 +170,12 @@ fn pair_results<'a>(
         if turns[at].author == TurnAuthor::Model && !calls.is_empty() {
             let is_last = turns[at + 1..].iter().all(|turn| turn.entries.is_empty());
             let mut answers = answers(&mut turns, at, &calls, &mut call_sites, report);
+            // A conversation of this dialect stays as it is, also one that was cut.
+            if turns[at].around.is_some()
+                && turns.get(at + 1).is_none_or(|next| next.around.is_some())
+            {
+                answers.retain(|entry| !matches!(entry, TurnEntry::Missing(_)));
+            }
             let is_open = is_last
                 && answers
                     .iter()

@@ -138,7 +138,7 @@ pub(super) fn enclose(written: WrittenEntries, envelope: &Envelope) -> Value {
         };
     }
     let mut body = rest.clone();
-    if rest.contains_key(member) || !entries.is_empty() {
+    if !entries.is_empty() || rest.get(member).is_some_and(Value::is_array) {
         let list = match entries.as_slice() {
             [only] if written.is_text_input => only["content"].clone(),
             _ => Value::Array(entries),
@@ -215,7 +215,10 @@ fn find_entries(value: Value) -> Result<EntryEnvelope, DecodeError> {
     let list = rest.get_mut(member).map(Value::take);
     let (entries, text) = match list {
         None | Some(Value::Null) => (Vec::new(), None),
-        Some(Value::Array(values)) => (entries(values)?, None),
+        Some(Value::Array(values)) => {
+            rest.insert(member.to_owned(), Value::Array(Vec::new()));
+            (entries(values)?, None)
+        }
         Some(Value::String(text)) if member == INPUTS => (Vec::new(), Some(text)),
         Some(_) => {
             return Err(wrong_shape(

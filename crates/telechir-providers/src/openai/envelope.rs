@@ -89,7 +89,7 @@ pub(super) fn enclose(items: Vec<Value>, envelope: &Envelope, first: Option<&Mes
     }
     let mut body = rest.clone();
     let list = match items.as_slice() {
-        [] if !rest.contains_key(member) => Value::Null,
+        [] if rest.get(member).is_none_or(Value::is_null) => Value::Null,
         [only @ Value::String(_)] => only.clone(),
         _ => Value::Array(items),
     };
@@ -177,9 +177,12 @@ fn find_items(value: Value) -> Result<ItemEnvelope, DecodeError> {
         });
     };
     let (items, string_input) = match rest.insert(member.to_owned(), Value::Null) {
-        Some(Value::Array(values)) => (items(values)?, None),
+        Some(Value::Array(values)) => {
+            rest.insert(member.to_owned(), Value::Array(Vec::new()));
+            (items(values)?, None)
+        }
         Some(string @ Value::String(_)) if member == "input" => (Vec::new(), Some(string)),
-        Some(Value::Null) if member == "output" => (Vec::new(), None),
+        Some(Value::Null) if matches!(member, "input" | "output") => (Vec::new(), None),
         _ => return Err(wrong_shape(format!("`{member}` is not a list of items"))),
     };
     Ok(ItemEnvelope {

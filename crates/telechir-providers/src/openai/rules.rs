@@ -68,7 +68,8 @@ fn is_hosted(call: &Item) -> bool {
     environment.is_some_and(|environment| kind(environment) != "local")
 }
 
-/// Requires exactly one output per call, after the call.
+/// Requires an output per call, after the call. Documents in use have several calls or outputs of one
+/// id; they are written back as they are.
 fn pairs(items: &[&Item], is_stored: bool) -> Result<(), EncodeError> {
     let mut open: HashMap<&str, (usize, &Item)> = HashMap::new();
     let mut called = HashSet::new();
@@ -78,19 +79,12 @@ fn pairs(items: &[&Item], is_stored: bool) -> Result<(), EncodeError> {
             continue;
         };
         if LOCAL_CALLS.contains(&kind(item)) || is_other_call(item) {
-            if !called.insert(call_id) {
-                return refused(&path(at), &format!("duplicate call {call_id}"));
-            }
+            called.insert(call_id);
             open.insert(call_id, (at, item));
         } else if LOCAL_CALLS.contains(&call_of(kind(item))) || open.contains_key(call_id) {
             let call = open.remove(call_id);
-            if call.is_none() && (called.contains(call_id) || !is_stored) {
-                let problem = if called.contains(call_id) {
-                    format!("duplicate output of call {call_id}")
-                } else {
-                    format!("no preceding call {call_id}")
-                };
-                return refused(&path(at), &problem);
+            if call.is_none() && !called.contains(call_id) && !is_stored {
+                return refused(&path(at), &format!("no preceding call {call_id}"));
             }
             let problem = refused_output(call.map(|(_, call)| call), item);
             problem.map_or(Ok(()), |problem| refused(&path(at), &problem))?;

@@ -23,6 +23,7 @@ mod hosted_failures;
 mod hosted_sources;
 mod images;
 mod job_input;
+mod lenient_documents;
 mod live;
 mod many_calls;
 mod matrix;

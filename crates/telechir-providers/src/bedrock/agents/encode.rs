@@ -239,7 +239,10 @@ fn encode_changed(messages: &[Message], report: &mut Report) -> Result<Vec<Value
         message.meta.raw_representation = None;
         adapt::adapt_contents(
             &mut message.contents,
-            adapt::ToolsetSupport::Unsupported,
+            (
+                adapt::ToolsetSupport::Unsupported,
+                adapt::S3Support::Supported,
+            ),
             &format!("messages[{at}]"),
             report,
         );

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use telechir_protocol::{Content, DataContent};
 
 use super::encode_block::{DOCUMENT_MEMBERS, TEXT_FORMAT, cache_point_members as cache_point};
-use super::{EXTRA, JsonObject, OPAQUE_PREFIX};
+use super::{EXTRA, JsonObject, NULLS, OPAQUE_PREFIX};
 use crate::bedrock::media;
 use crate::json::text_of;
 
@@ -14,7 +14,8 @@ pub(super) fn block(original: &Value) -> Value {
     let Some(members) = original.as_object() else {
         return original.clone();
     };
-    let mut named = members.iter();
+    // Some clients write the members of other blocks as null.
+    let mut named = members.iter().filter(|(_, value)| !value.is_null());
     let known = match (named.next(), named.next(), named.next()) {
         (Some((name, value)), None, _) => known(name, value),
         (Some((name, value)), Some((second, point)), None) if second == CACHE_POINT => {
@@ -25,7 +26,16 @@ pub(super) fn block(original: &Value) -> Value {
         }
         _ => None,
     };
-    known.unwrap_or_else(|| opaque(members))
+    let mut block = known.unwrap_or_else(|| opaque(members));
+    let is_known = !text_of(&block, "type").starts_with(OPAQUE_PREFIX);
+    let nulls = members.iter().filter(|(_, value)| value.is_null());
+    let nulls: JsonObject = nulls
+        .map(|(name, null)| (name.clone(), null.clone()))
+        .collect();
+    if is_known && !nulls.is_empty() {
+        block[EXTRA][NULLS] = Value::Object(nulls);
+    }
+    block
 }
 
 /// The member of a cache point.

@@ -130,7 +130,10 @@ fn message_to_anthropic(
     adapt::check_image_sizes(&message.contents, DIALECT, &location)?;
     adapt::adapt_contents(
         &mut message.contents,
-        adapt::ToolsetSupport::Unsupported,
+        (
+            adapt::ToolsetSupport::Unsupported,
+            adapt::S3Support::Supported,
+        ),
         &location,
         report,
     );

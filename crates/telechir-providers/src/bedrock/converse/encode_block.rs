@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{EXTRA, OPAQUE_PREFIX};
+use super::{EXTRA, NULLS, OPAQUE_PREFIX};
 use crate::bedrock::{media, names};
 use crate::json::text_of;
 use crate::{Report, anthropic};
@@ -10,7 +10,12 @@ use crate::{Report, anthropic};
 /// Converts a block; `cache_control` becomes a cache point after it.
 pub(super) fn blocks(block: &Value, location: &str, report: &mut Report) -> Vec<Value> {
     let mut blocks = Vec::new();
-    blocks.extend(convert(block, location, report));
+    let mut own = convert(block, location, report);
+    let nulls = block.get(EXTRA).and_then(|extra| extra.get(NULLS));
+    if let Some(own) = &mut own {
+        add_missing_fields(own, nulls);
+    }
+    blocks.extend(own);
     if let Some(marker) = block
         .get("cache_control")
         .filter(|marker| !marker.is_null())
@@ -112,7 +117,7 @@ fn add_missing_fields(members: &mut Value, extra: Option<&Value>) {
         .as_object_mut()
         .zip(extra.and_then(Value::as_object));
     if let Some((members, extra)) = own {
-        for (name, value) in extra {
+        for (name, value) in extra.iter().filter(|(name, _)| *name != NULLS) {
             members.entry(name.clone()).or_insert_with(|| value.clone());
         }
     }

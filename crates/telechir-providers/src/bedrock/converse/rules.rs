@@ -27,21 +27,26 @@ pub(super) fn messages(items: &[Value]) -> Result<(), EncodeError> {
 /// Checks content blocks.
 pub(super) fn blocks(blocks: &[Value], location: &str) -> Result<(), EncodeError> {
     for block in blocks {
-        let members = block.as_object().map_or(0, Map::len);
+        let members = block.as_object().into_iter().flatten();
+        let members = members.filter(|(_, value)| !value.is_null()).count();
         if members != 1 {
             return Err(missing(format!(
                 "{location}: expected blocks with one field, found one with {members}"
             )));
         }
-        if let Some(call) = block.get("toolUse") {
+        if let Some(call) = present(block, "toolUse") {
             tool_use(call, location)?;
         }
-        if let Some(result) = block.get("toolResult") {
+        if let Some(result) = present(block, "toolResult") {
             tool_result(result, location)?;
         }
         image(block, location)?;
     }
     Ok(())
+}
+
+fn present<'a>(block: &'a Value, name: &str) -> Option<&'a Value> {
+    block.get(name).filter(|value| !value.is_null())
 }
 
 /// Whether the service accepts a result for a call with this id.
@@ -67,11 +72,6 @@ fn tool_use(call: &Value, location: &str) -> Result<(), EncodeError> {
             "{location}: expected a tool name of {FUNCTION_NAME}, found {name:?}"
         )));
     }
-    if call.get("input").is_none() {
-        return Err(missing(format!(
-            "{location}: the call of {name} has no input"
-        )));
-    }
     if call.get("toolset_name").is_some() {
         return Err(missing(format!(
             "{location}: remove toolset_name; only bedrock-messages supports toolsets"
@@ -82,7 +82,8 @@ fn tool_use(call: &Value, location: &str) -> Result<(), EncodeError> {
 
 fn tool_result(result: &Value, location: &str) -> Result<(), EncodeError> {
     id(result, location)?;
-    match result.get("status").map(|status| status.as_str()) {
+    let status = result.get("status").filter(|status| !status.is_null());
+    match status.map(|status| status.as_str()) {
         None | Some(Some("success" | "error")) => {}
         Some(odd) => {
             return Err(missing(format!(
@@ -97,7 +98,7 @@ fn tool_result(result: &Value, location: &str) -> Result<(), EncodeError> {
 }
 
 fn image(block: &Value, location: &str) -> Result<(), EncodeError> {
-    let Some(image) = block.get("image") else {
+    let Some(image) = present(block, "image") else {
         return Ok(());
     };
     let format = text_of(image, "format");
@@ -117,7 +118,9 @@ pub(super) fn request(rest: &Map<String, Value>, messages: &[Value]) -> Result<(
     let has_tools = has_tools
         .into_iter()
         .any(|block| block.get("toolUse").is_some() || block.get("toolResult").is_some());
-    if has_tools && !rest.contains_key("toolConfig") {
+    // Messages in an object are a conversation that somebody stored, not yet a request.
+    let is_request = rest.keys().any(|name| name != "messages");
+    if has_tools && is_request && !rest.contains_key("toolConfig") {
         return Err(missing(
             "add `toolConfig` to the request; it is required if there are calls or results",
         ));

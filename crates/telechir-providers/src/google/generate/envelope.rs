@@ -140,7 +140,10 @@ fn object(mut rest: Map<String, Value>) -> Result<ParsedContents, DecodeError> {
     }
     if let Some(contents) = rest.get_mut(CONTENTS) {
         let contents = match std::mem::take(contents) {
-            Value::Array(list) => list,
+            Value::Array(list) => {
+                *contents = Value::Array(Vec::new());
+                list
+            }
             // The service reads one content as a list of it.
             one @ Value::Object(_) => {
                 *contents = one_alone();
@@ -281,11 +284,11 @@ fn parts_of(parts: &Value) -> Option<&[Value]> {
 
 fn without_parts(content: &Map<String, Value>) -> Map<String, Value> {
     let mut around = content.clone();
-    let parts = match content.get("parts") {
-        Some(Value::Object(_)) => one_alone(),
-        _ => Value::Null,
-    };
-    around.insert("parts".to_owned(), parts);
+    match around.get_mut("parts") {
+        Some(Value::Array(parts)) => parts.clear(),
+        Some(part @ Value::Object(_)) => *part = one_alone(),
+        Some(_) | None => {}
+    }
     around
 }
 
@@ -294,8 +297,12 @@ fn one_alone() -> Value {
     Value::Object(Map::new())
 }
 
-/// Puts elements in their place: a single one without a list if it came so.
+/// Puts elements in their place: a single one without a list if it came so, and none if there was
+/// no list.
 pub(super) fn put_back(around: &mut Map<String, Value>, name: &str, mut elements: Vec<Value>) {
+    if elements.is_empty() && around.get(name).is_none_or(Value::is_null) {
+        return;
+    }
     let was_alone = around.get(name).is_some_and(Value::is_object);
     let value = match elements.len() {
         1 if was_alone => elements.remove(0),

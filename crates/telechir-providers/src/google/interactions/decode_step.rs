@@ -80,8 +80,8 @@ fn input_or_output(role: Role, step: &StepFields) -> Option<Message> {
         Some(_) => return None,
     };
     let mut around = step.clone();
-    if let Some(content) = around.get_mut("content") {
-        *content = Value::Null;
+    if let Some(Value::Array(contents)) = around.get_mut("content") {
+        contents.clear();
     }
     let mut message = Message::new(role, contents);
     message

@@ -140,7 +140,7 @@ impl<'a> StepsWriter<'a> {
             Some(around) => {
                 let mut step = around.clone();
                 let contents = std::mem::take(&mut self.pending);
-                if step.contains_key("content") || !contents.is_empty() {
+                if !contents.is_empty() || step.get("content").is_some_and(|list| !list.is_null()) {
                     step.insert("content".to_owned(), contents.into());
                 }
                 self.steps.push(step.into());
