@@ -1,6 +1,6 @@
 # Entry points for users and CI. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format clippy tidy docs deny licences bench clients cdp-clients remote-sdk container soak miniwob bare ordinary attack mutants clean
+.PHONY: help setup demo test check format clippy tidy docs deny licences bench clients cdp-clients remote-sdk remote-clicks container soak miniwob bare ordinary attack mutants clean
 
 help:        ## list these commands
 	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /\1\t/' | expand -t 12
@@ -54,6 +54,9 @@ cdp-clients: ## drive the CDP gateway with Playwright and Puppeteer; writes benc
 
 remote-sdk:  ## compare the client of rented browsers with the services' own SDKs
 	@scripts/remote-sdk.sh
+
+remote-clicks: ## clicks through a proxy with latency, beside Playwright; writes benchmarks/remote-clicks.md
+	@scripts/remote-clicks.sh
 
 container:   ## test the shell in a container, with podman and an image built here (root)
 	@scripts/container.sh
