@@ -85,10 +85,10 @@ mod tests {
         for open in [rule("host = ['*']", "allow"), rule("port = [443]", "allow")] {
             assert_eq!(hosts(&(open + CLOSED)).listed, None);
         }
-        let asks = rule("host = ['c.example']", "ask");
-        let asked = hosts(&(asks + CLOSED));
+        let on_request = rule("host = ['c.example']", "ask");
+        let listed = hosts(&(on_request + CLOSED));
         assert!(
-            asked
+            listed
                 .listed
                 .is_some_and(|hosts| hosts.contains("c.example"))
         );

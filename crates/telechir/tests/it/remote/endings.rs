@@ -16,7 +16,7 @@ use super::{RemoteFixture, assert_read_hello};
 const HTTP_TEXT: &[u8] = b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n";
 
 #[test]
-fn a_stream_that_ends_without_a_close_frame_is_asked_about_at_the_service() {
+fn a_stream_that_ends_without_a_close_frame_is_looked_up_at_the_service() {
     let remote = RemoteFixture::new(Face::Steel);
     let session = ["--session=work"];
     assert_read_hello(&remote.click(&session));

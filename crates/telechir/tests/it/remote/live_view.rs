@@ -7,7 +7,7 @@ use crate::passwords::holding;
 use crate::telechir::Ran;
 
 #[test]
-fn the_live_view_is_printed_to_who_has_the_key_and_kept_nowhere() {
+fn the_live_view_is_printed_to_who_has_the_key_and_stored_nowhere() {
     let mut remote = RemoteFixture::new(Face::Steel);
     let arguments = ["sessions", "live-view", "work"];
     for face in Face::ALL {

@@ -12,7 +12,7 @@ use crate::telechir::Ran;
 const CLOSED: &str = "[[url]]\ndefault = 'deny'\nreason = 'Only the page.'\n";
 
 #[test]
-fn hosts_that_a_service_does_not_enforce_are_refused_in_strict_mode_and_told_otherwise() {
+fn hosts_that_a_service_does_not_enforce_are_refused_in_strict_mode_and_reported_otherwise() {
     let mut remote = RemoteFixture::new(Face::Steel);
     for strict in ["--remote-strict", "--strict"] {
         let (mut command, input) = remote.clicking(CLOSED, &[strict]);
@@ -28,13 +28,9 @@ fn hosts_that_a_service_does_not_enforce_are_refused_in_strict_mode_and_told_oth
     }
     assert_eq!(remote.double.requests(), [], "nothing was asked");
     let (mut command, input) = remote.clicking(CLOSED, &[]);
-    let told = Ran::of(&mut command, &input);
-    assert_read_hello(&told);
-    assert!(
-        told.stderr.contains("Steel takes no list"),
-        "{}",
-        told.stderr
-    );
+    let ran = Ran::of(&mut command, &input);
+    assert_read_hello(&ran);
+    assert!(ran.stderr.contains("Steel takes no list"), "{}", ran.stderr);
     // A policy that names no host restricts none.
     assert_read_hello(&remote.click(&["--remote-strict"]));
 
