@@ -171,7 +171,7 @@ impl EventRouter {
     pub(crate) fn dispatch(&self, client: &CdpClient, event: &CdpEvent) {
         if event.session.is_none() && event.method == "Fetch.requestPaused" {
             if let Some(filter) = self.requests.get() {
-                filter.take(&event.params);
+                filter.take(client, &event.params);
             }
             return;
         }

@@ -16,7 +16,7 @@ use tracing::warn;
 use crate::client::{CdpClient, text};
 use crate::error::CdpError;
 
-/// Paused requests that wait to be judged; further ones stay paused.
+/// Paused requests that wait to be judged; further ones fail.
 const MAX_WAITING: usize = 16_384;
 /// Requests that are judged and answered at a time.
 const MAX_JUDGED: usize = 256;
@@ -49,9 +49,10 @@ impl RequestFilter {
     }
 
     /// Takes a paused request. Never waits.
-    pub(crate) fn take(&self, params: &Value) {
+    pub(crate) fn take(&self, client: &CdpClient, params: &Value) {
         if self.paused.try_send(params.clone()).is_err() {
-            warn!("a request of a page stays paused: too many wait for the policy");
+            warn!("a request of a page failed: too many wait for the policy");
+            client.notify(None, FAIL, denied(params));
         }
     }
 }
@@ -80,14 +81,20 @@ async fn answer_all(
 }
 
 async fn answer(client: &CdpClient, judge: &RequestJudge, params: &Value, limit: Duration) {
-    let mut answer = json!({ "requestId": params["requestId"] });
     let is_permitted = judge.permits(&text(&params["request"]["url"])).await;
-    let method = if is_permitted {
-        "Fetch.continueRequest"
-    } else {
-        answer["errorReason"] = "BlockedByClient".into();
-        "Fetch.failRequest"
+    let (method, answer) = match is_permitted {
+        true => (
+            "Fetch.continueRequest",
+            json!({ "requestId": params["requestId"] }),
+        ),
+        false => (FAIL, denied(params)),
     };
     // A request that its page gave up has no answer.
     let _given_up = client.call(None, method, answer, limit).await;
+}
+
+const FAIL: &str = "Fetch.failRequest";
+
+fn denied(params: &Value) -> Value {
+    json!({ "requestId": params["requestId"], "errorReason": "BlockedByClient" })
 }

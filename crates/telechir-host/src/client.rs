@@ -26,6 +26,8 @@ use crate::{
 
 /// Timeout for a request that the session host answers at once.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(10);
+/// Timeout for extending a session: a service that rents to it may take a minute to answer.
+const EXTEND_TIMEOUT: Duration = Duration::from_secs(90);
 /// Timeout for stopping all devices, one after the other.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(200);
 
@@ -475,13 +477,38 @@ impl HostClient {
         Ok(policy)
     }
 
-    /// Closes the session after this time without a call at the earliest.
+    /// Closes the session after this time without a call at the earliest, and extends what it rents.
+    ///
+    /// # Errors
+    /// When the session host does not reply, or something rented ends earlier.
+    pub async fn extend(&self, time: Duration) -> Result<(), HostError> {
+        self.extend_within(EXTEND_TIMEOUT, time, true).await
+    }
+
+    /// Closes the session after this time without a call at the earliest. What it rents is left alone.
     ///
     /// # Errors
     /// When the session host does not reply.
-    pub async fn extend(&self, time: Duration) -> Result<(), HostError> {
+    pub async fn keep_open(&self, time: Duration) -> Result<(), HostError> {
+        self.extend_within(REPLY_TIMEOUT, time, false).await
+    }
+
+    async fn extend_within(
+        &self,
+        limit: Duration,
+        time: Duration,
+        with_rented: bool,
+    ) -> Result<(), HostError> {
         let seconds = time.as_secs();
-        self.done(HostRequest::Extend { seconds }).await
+        let request = HostRequest::Extend {
+            seconds,
+            with_rented,
+        };
+        let mut exchange = self.request(request).await?;
+        let HostReply::Done = self.reply_within(limit, &mut exchange).await? else {
+            return Err(exchange.unexpected());
+        };
+        Ok(())
     }
 
     /// Makes the session end when this client does.
@@ -554,10 +581,18 @@ impl HostClient {
     }
 
     async fn reply(&self, exchange: &mut Exchange) -> Result<HostReply, HostError> {
+        self.reply_within(REPLY_TIMEOUT, exchange).await
+    }
+
+    async fn reply_within(
+        &self,
+        limit: Duration,
+        exchange: &mut Exchange,
+    ) -> Result<HostReply, HostError> {
         let name = &self.description.name;
         let silent = |_| HostError::new(format!("the session host of {name} does not reply"));
         let reply = exchange.next("nothing is known about the request");
-        timeout(REPLY_TIMEOUT, reply).await.map_err(silent)?
+        timeout(limit, reply).await.map_err(silent)?
     }
 }
 

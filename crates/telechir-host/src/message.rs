@@ -189,8 +189,9 @@ pub(crate) enum HostRequest {
     ShowMessage { piece: String },
     /// Read the policy again; an invalid one changes nothing.
     ReloadPolicy,
-    /// Close the session after this time without a call at the earliest.
-    Extend { seconds: u64 },
+    /// Close the session after this time without a call at the earliest; extend what it rents, too,
+    /// if asked for.
+    Extend { seconds: u64, with_rented: bool },
     /// Close the session.
     Close,
     /// End the session when this connection ends.

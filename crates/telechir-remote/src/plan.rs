@@ -352,7 +352,7 @@ mod tests {
 
     #[test]
     fn only_a_service_with_a_list_of_hosts_enforces_them() {
-        use HostRestriction::{Denied, Listed, Unrestricted};
+        use HostRestriction::{Listed, Other, Unrestricted};
         for service in &SERVICES {
             let has_list = matches!(service.name, "kernel" | "hyperbrowser");
             assert_eq!(service.unenforced(Unrestricted), None, "{}", service.name);
@@ -362,7 +362,7 @@ mod tests {
                 "{}",
                 service.name
             );
-            let text = service.unenforced(Denied).expect("a sentence");
+            let text = service.unenforced(Other).expect("a sentence");
             assert!(
                 text.contains("WebSockets") && text.contains(service.title),
                 "{text}"

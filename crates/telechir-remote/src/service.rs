@@ -46,8 +46,8 @@ pub enum HostRestriction {
     Unrestricted,
     /// Only listed hosts are permitted.
     Listed,
-    /// Some hosts are denied by name.
-    Denied,
+    /// Rules restrict hosts in a way that a list of permitted hosts does not say.
+    Other,
 }
 
 impl RemoteService {
@@ -100,13 +100,13 @@ impl RemoteService {
             (HostRestriction::Unrestricted, _) | (HostRestriction::Listed, HostList::Requests) => {
                 return None;
             }
-            (HostRestriction::Denied, HostList::Requests) => {
+            (HostRestriction::Other, HostList::Requests) => {
                 format!("{title} takes a list of permitted hosts alone")
             }
-            (HostRestriction::Listed | HostRestriction::Denied, HostList::Pages) => {
+            (HostRestriction::Listed | HostRestriction::Other, HostList::Pages) => {
                 format!("{title} limits the hosts of the pages that tabs load alone")
             }
-            (HostRestriction::Listed | HostRestriction::Denied, HostList::Nothing) => {
+            (HostRestriction::Listed | HostRestriction::Other, HostList::Nothing) => {
                 format!("{title} takes no list of permitted hosts")
             }
         };

@@ -390,11 +390,11 @@ const HYPERBROWSER: RemoteService = RemoteService {
         unit: TimeUnit::Minutes,
     }),
     save: None,
-    // Nothing of ours is in its list.
     live_view: Some(LiveViewTable {
         call: get("/api/session/{id}"),
         member: "liveUrl",
     }),
+    // Nothing of ours is in its list.
     find: Find::Impossible,
     answer: AnswerTable {
         envelope: None,

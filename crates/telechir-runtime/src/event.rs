@@ -392,7 +392,8 @@ pub enum SessionEvent {
         /// The id that we gave it, by which the service finds it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mark: Option<String>,
-        /// Why the step failed; of a browser that was opened, what the policy does not hold back there.
+        /// Why the step failed; of a browser that was opened or attached to, what the policy does not hold
+        /// back there.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },

@@ -608,7 +608,7 @@ pub(crate) struct ExecArguments {
     #[arg(long, value_parser = dialects())]
     pub(crate) dialect: Dialect,
     /// Fail with exit code 3 if the dialect cannot represent a result without loss; includes
-    /// --remote-strict.
+    /// --remote-strict for a browser that this call rents.
     #[arg(long)]
     pub(crate) strict: bool,
     /// Leave the calls of your own functions to you: each is one JSON line on stderr, without a

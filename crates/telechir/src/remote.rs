@@ -102,12 +102,12 @@ pub(crate) async fn open(
              enforces the hosts"
         )));
     }
-    let Some((service, session)) = arguments.service() else {
-        return Ok(None);
-    };
     if let Some(unenforced) = &unenforced {
         tracing::warn!("{unenforced}");
     }
+    let Some((service, session)) = arguments.service() else {
+        return Ok(None);
+    };
     let region = arguments.remote_region.as_deref();
     let account = ServiceAccount::new(service, region, AccountLimits::default(), |name| {
         secrets.find(name)

@@ -385,7 +385,10 @@ impl Client {
                 Ok(policy) => HostReply::Reloaded { policy },
                 Err(message) => failed(message),
             },
-            HostRequest::Extend { seconds } => return self.extend(id, seconds),
+            HostRequest::Extend {
+                seconds,
+                with_rented,
+            } => return self.extend(id, seconds, with_rented),
             HostRequest::Own => {
                 self.is_owner = true;
                 HostReply::Done

@@ -270,14 +270,20 @@ impl HttpState {
         })
     }
 
-    /// Waits until the caller's token counts no more.
+    /// Waits until the caller's token counts no more. The token of a session ends with it: what is
+    /// told of its end has as long again to arrive.
     pub(super) fn until_revoked(&self, caller: &Caller) -> impl Future<Output = ()> + Send + use<> {
         let (tokens, token) = (self.settings.tokens.clone(), caller.token.clone());
+        let ends_with_session = caller.session.is_some();
         async move {
             loop {
                 sleep(TOKEN_CHECK_INTERVAL).await;
-                if !matches!(tokens.find(&token), Ok(Some(_))) {
-                    return;
+                match tokens.find(&token) {
+                    Ok(Some(_)) => {}
+                    Ok(None) if ends_with_session => return sleep(TOKEN_CHECK_INTERVAL).await,
+                    Ok(None) => return,
+                    // Whether it counts is unknown; it did.
+                    Err(error) => tracing::error!(%error, "the server's tokens cannot be read"),
                 }
             }
         }

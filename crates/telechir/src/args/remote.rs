@@ -102,11 +102,11 @@ impl RemoteArguments {
             return hosts.is_restricted().then(|| what.to_owned());
         }
         let (service, session) = self.service()?;
-        service.unenforced(match (&hosts.listed, hosts.has_denied) {
+        service.unenforced(match (&hosts.listed, hosts.is_narrower) {
             (None, false) => HostRestriction::Unrestricted,
             (Some(_), false) if session.is_none() => HostRestriction::Listed,
             // The list of a session that exists is not ours.
-            _ => HostRestriction::Denied,
+            _ => HostRestriction::Other,
         })
     }
 

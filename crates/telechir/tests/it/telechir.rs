@@ -97,7 +97,8 @@ impl Telechir {
         let own_folder = all.filter(|path| mentions(path, "cmdline") || mentions(path, "environ"));
         own_folder
             .map(|path| fs::read_to_string(path.join("comm")).unwrap_or_default())
-            .filter(|name| !name.is_empty())
+            // Rootless Podman leaves one process for each user that called it.
+            .filter(|name| !name.is_empty() && name.trim_end() != "podman pause")
             .collect()
     }
 }

@@ -42,17 +42,15 @@ impl Client {
         });
     }
 
-    /// Extends the session, and then what it rents.
-    pub(super) fn extend(&mut self, id: u64, seconds: u64) {
+    /// Extends the session, and then what it rents if the client wants that.
+    pub(super) fn extend(&mut self, id: u64, seconds: u64, with_rented: bool) {
         let time = Duration::from_secs(seconds);
         self.shared.status.extend(time);
         let shared = Arc::clone(&self.shared);
         self.answer_later(id, async move {
             // Devices that are starting are rented with all of their time.
-            let Ok(control) = shared.started() else {
-                return Ok(HostReply::Done);
-            };
-            if let Some(extender) = &control.time_extender {
+            let control = shared.started().ok().filter(|_| with_rented);
+            if let Some(extender) = control.as_ref().and_then(|one| one.time_extender.as_ref()) {
                 extender(time).await?;
             }
             Ok(HostReply::Done)

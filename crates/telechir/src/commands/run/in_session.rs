@@ -397,7 +397,7 @@ impl AgentSession for TaskInSession {
                 received = &mut response => return received,
                 _ = ticks.tick() => {
                     // The next turn reports a lost session.
-                    let _lost = self.client.extend(2 * KEEP_OPEN).await;
+                    let _lost = self.client.keep_open(2 * KEEP_OPEN).await;
                 }
             }
         }
