@@ -114,7 +114,7 @@ mod tests {
 
     /// What a list of hosts does not say must not count as enforced by a list.
     #[test]
-    fn a_policy_is_narrower_than_its_list_where_a_rule_says_more_than_a_host() {
+    fn a_policy_is_narrower_than_its_list_where_a_rule_has_more_than_a_host() {
         let a = "host = ['a.example']";
         for (rules, is_listed) in [
             (rule(a, "deny"), false),

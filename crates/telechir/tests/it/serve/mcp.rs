@@ -371,7 +371,6 @@ fn streams_of_the_protocol_end_with_their_token() {
         connection.read_to_string(&mut text).expect("an end");
         assert!(!text.contains("\"result\""), "{text}");
     }
-    assert_eventually_blocking!(state(), |state| state == "idle");
     let id = operator.get("/v1/sessions")["sessions"][0]["id"].clone();
     server.assert_closes(&operator, id.as_str().expect("an id"));
 }
