@@ -216,19 +216,28 @@ fn other_item(
     Some(CompactItem::new(rank, text, is_container))
 }
 
-/// Whether the text repeats the name of the control or group beside it.
+/// Whether the text repeats the name of the control or group beside it, which is listed.
 fn is_repeated_by_neighbour(nodes: &[PageNode], index: usize) -> bool {
     let text = &nodes[index].name;
     let beside = [index.checked_sub(1), Some(index + 1)];
     let mut beside = beside.into_iter().flatten().filter_map(|at| nodes.get(at));
-    beside.any(|node| !node.is_text() && node.name == *text)
+    beside.any(|node| node.name == *text && !node.is_text() && is_element_listed(node))
 }
 
-/// Whether one of the nodes around it has the name of this element.
+/// Whether one of the nodes around it has the name of this element and is listed.
 fn is_repeated_nearby(nodes: &[PageNode], index: usize) -> bool {
     let around = index.saturating_sub(NEARBY_NODES)..nodes.len().min(index + NEARBY_NODES);
     let mut others = around.filter(|at| *at != index);
-    others.any(|at| nodes[at].name == nodes[index].name)
+    others.any(|at| {
+        let node = &nodes[at];
+        node.name == nodes[index].name && (node.is_text() || is_element_listed(node))
+    })
+}
+
+/// Whether an element has an item of its own, other than a `generic` one that may be a repetition.
+fn is_element_listed(node: &PageNode) -> bool {
+    let is_structure = || node.role != "generic" && structure_text(node, 0).is_some();
+    node.is_interactive() || is_structure()
 }
 
 /// Whether the text stands for the name of the interactive element that contains nothing else.
@@ -525,4 +534,60 @@ fn omissions(
         "[{} omitted: read a part by its ref, only interactive elements, or the full page, or search it.{cut}]",
         parts.join(" and ")
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::node::tests::nodes;
+    use super::*;
+
+    const INTERACTIVE: u8 = 1;
+    const TEXT: u8 = 4;
+
+    /// The texts of the items of a page.
+    fn texts(lines: &[(usize, u8, &str, &str)]) -> Vec<String> {
+        let (page, mut refs) = (nodes(lines), ElementRefs::default());
+        let items = Labels::new(&page, NAME_LENGTHS[0]).items(&page, &mut refs);
+        items.into_iter().flatten().map(|item| item.text).collect()
+    }
+
+    #[test]
+    fn text_and_an_element_with_the_same_name_are_one_item() {
+        let label_first = texts(&[
+            (0, TEXT, "text", "Status"),
+            (0, 0, "generic", "Active"),
+            (1, TEXT, "text", "Active"),
+        ]);
+        assert_eq!(label_first, ["\"Status\"", "\"Active\""]);
+        let icon_after = texts(&[(0, TEXT, "text", "Paid"), (0, 0, "generic", "Paid")]);
+        assert_eq!(icon_after, ["\"Paid\""]);
+        let control = texts(&[
+            (0, INTERACTIVE, "checkbox", "Agree"),
+            (0, TEXT, "text", "Agree"),
+        ]);
+        assert_eq!(control, ["c1 \"Agree\""]);
+        // A list item has no item of its own.
+        let of_list = texts(&[(0, 0, "listitem", "Tea"), (1, TEXT, "text", "Tea")]);
+        assert_eq!(of_list, ["\"Tea\""]);
+    }
+
+    #[test]
+    fn equal_labels_of_cards_are_all_listed() {
+        let cards = texts(&[
+            (0, TEXT, "text", "Boats"),
+            (0, 0, "generic", "4 of 5"),
+            (0, TEXT, "text", "Trains"),
+            (0, 0, "generic", "4 of 5"),
+            (0, INTERACTIVE, "button", "Options"),
+            (0, 0, "generic", "Options"),
+        ]);
+        let expected = [
+            "\"Boats\"",
+            "\"4 of 5\"",
+            "\"Trains\"",
+            "\"4 of 5\"",
+            "b1 \"Options\"",
+        ];
+        assert_eq!(cards, expected);
+    }
 }
