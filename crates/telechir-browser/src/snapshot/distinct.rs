@@ -7,7 +7,7 @@ use std::ops::Range;
 use unicode_segmentation::UnicodeSegmentation as _;
 
 use super::bounded_text::{cut, quoted};
-use super::node::{PageNode, end_of, parents};
+use super::node::{PageNode, ends, parents};
 use super::outline::only_text;
 
 /// Maximum length of the text that an element belongs to, in characters.
@@ -81,16 +81,19 @@ pub(super) fn contexts(nodes: &[PageNode]) -> HashMap<usize, String> {
     for index in interactive(nodes) {
         equal.entry(known_as(nodes, index)).or_default().push(index);
     }
-    let parents = parents(nodes);
+    let (parents, ends) = (parents(nodes), ends(nodes));
     let mut contexts = HashMap::new();
     for ((_, own), group) in equal.iter().filter(|(_, group)| group.len() > 1) {
-        let titles: Vec<Vec<&str>> = parts(nodes, &parents, group)
+        let titles: Vec<Vec<&str>> = parts(nodes, &parents, &ends, group)
             .into_iter()
             .map(|part| titles(&nodes[part], own))
             .collect();
-        // As few texts as tell all apart.
+        // As few texts as tell all apart in what is shown of them.
         let joined = |count: usize| -> Vec<String> {
-            let first = |titles: &Vec<&str>| titles[..count.min(titles.len())].join(", ");
+            let first = |titles: &Vec<&str>| {
+                let first = titles[..count.min(titles.len())].join(", ");
+                cut(&first, MAX_CONTEXT_CHARS)
+            };
             titles.iter().map(first).collect()
         };
         let is_enough =
@@ -102,7 +105,7 @@ pub(super) fn contexts(nodes: &[PageNode]) -> HashMap<usize, String> {
         let texts = texts.unwrap_or_else(|| joined(1));
         for (at, (index, text)) in group.iter().zip(texts).enumerate() {
             let position = format!("{} of {}", at + 1, group.len());
-            let text = quoted(&cut(&text, MAX_CONTEXT_CHARS));
+            let text = quoted(&text);
             let context = match (text.len() > 2, is_distinct) {
                 (true, true) => format!("in {text}"),
                 (true, false) => format!("in {text}, {position}"),
@@ -116,9 +119,14 @@ pub(super) fn contexts(nodes: &[PageNode]) -> HashMap<usize, String> {
 
 /// The part of the page that each element of a group is in: the largest row, list item or other
 /// container that holds no other of them, else what is between it and its neighbour.
-fn parts(nodes: &[PageNode], parents: &[Option<usize>], group: &[usize]) -> Vec<Range<usize>> {
+fn parts(
+    nodes: &[PageNode],
+    parents: &[Option<usize>],
+    ends: &[usize],
+    group: &[usize],
+) -> Vec<Range<usize>> {
     let is_only = |container: usize| {
-        let end = end_of(nodes, container);
+        let end = ends[container];
         let first = group.partition_point(|index| *index < container);
         group.get(first + 1).is_none_or(|next| *next >= end)
     };
@@ -126,7 +134,7 @@ fn parts(nodes: &[PageNode], parents: &[Option<usize>], group: &[usize]) -> Vec<
         let mut largest = None;
         let mut at = parents[index];
         while let Some(container) = at.filter(|container| is_only(*container)) {
-            largest = Some(container..end_of(nodes, container));
+            largest = Some(container..ends[container]);
             at = parents[container];
         }
         largest
@@ -169,7 +177,10 @@ fn titles<'a>(nodes: &'a [PageNode], own: &str) -> Vec<&'a str> {
     let container = container.filter(|node| is_container(&node.role));
     let mut titles: Vec<&str> = Vec::new();
     for node in container.into_iter().chain(heading).chain(texts) {
-        if titles.len() < MAX_CONTEXT_TEXTS && !titles.contains(&node.name.as_str()) {
+        if titles.len() == MAX_CONTEXT_TEXTS {
+            break;
+        }
+        if !titles.contains(&node.name.as_str()) {
             titles.push(&node.name);
         }
     }
@@ -265,6 +276,23 @@ mod tests {
             contexts_of(&page, "Edit"),
             ["in \"Open\", 1 of 2", "in \"Open\", 2 of 2"]
         );
+    }
+
+    #[test]
+    fn equal_elements_with_titles_that_differ_late_have_their_position() {
+        let title = |end: char| format!("{}{end}", "A long title that begins alike ".repeat(3));
+        let (first, second) = (title('1'), title('2'));
+        let page = nodes(&[
+            (0, 0, "article", ""),
+            (1, 0, "heading", &first),
+            (1, 1, "button", "Like"),
+            (0, 0, "article", ""),
+            (1, 0, "heading", &second),
+            (1, 1, "button", "Like"),
+        ]);
+        let contexts = contexts_of(&page, "Like");
+        assert!(contexts[0].ends_with("…\", 1 of 2"), "{contexts:?}");
+        assert!(contexts[1].ends_with("…\", 2 of 2"), "{contexts:?}");
     }
 
     #[test]

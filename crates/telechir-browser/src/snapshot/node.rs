@@ -239,6 +239,19 @@ pub(crate) fn end_of(nodes: &[PageNode], bounds: usize) -> usize {
     length.map_or(nodes.len(), |length| bounds + 1 + length)
 }
 
+/// For each node the index after its last descendant.
+pub(super) fn ends(nodes: &[PageNode]) -> Vec<usize> {
+    let mut open: Vec<usize> = Vec::new();
+    let mut ends = vec![nodes.len(); nodes.len()];
+    for (index, node) in nodes.iter().enumerate() {
+        while let Some(last) = open.pop_if(|last| nodes[*last].depth >= node.depth) {
+            ends[last] = index;
+        }
+        open.push(index);
+    }
+    ends
+}
+
 /// For each node the index of its parent; `None` for the outermost ones.
 pub(super) fn parents(nodes: &[PageNode]) -> Vec<Option<usize>> {
     let mut open: Vec<usize> = Vec::new();
@@ -295,6 +308,7 @@ pub(crate) mod tests {
             (0, 1, "link", "c"),
         ]);
         assert_eq!([0, 1, 2].map(|bounds| end_of(&nodes, bounds)), [4, 3, 3]);
+        assert_eq!(ends(&nodes), [4, 3, 3, 4, 5]);
         assert_eq!(parents(&nodes), [None, Some(0), Some(1), Some(0), None]);
     }
 }
