@@ -55,7 +55,19 @@ const isSectioned = element => isWithinTags(element, at => {
   const tag = tagOf(at)
   return SECTIONING.has(tag) || tag === "main" || (hasAttribute(at, "role") && SECTION_ROLES.has(attributeOf(at, "role").trim().toLowerCase()))
 })
-const isNamed = element => hasAttributes(element) && nameOf(element, false) !== "" || (tagOf(element) === "svg" && svgTitle(element) !== "")
+// Names may ask for roles, which may ask for other names, in circles: one is asked for at a time. No
+// role that is read inside a name depends on another element's name.
+let isNameRead = false
+const isNamed = element => {
+  if (tagOf(element) === "svg" && svgTitle(element) !== "") return true
+  if (isNameRead || !hasAttributes(element)) return false
+  isNameRead = true
+  try {
+    return nameOf(element, false) !== ""
+  } finally {
+    isNameRead = false
+  }
+}
 const isLabelled = element => Boolean(attributeOf(element, "aria-label")?.trim() || labelledByOf(element)?.trim())
 const isAside = element => !isWithinTags(element, at => SECTIONING.has(tagOf(at))) || isNamed(element)
 // The child of a list, which is one only without a presentational role.

@@ -136,6 +136,28 @@ async fn a_constantly_changing_page_can_be_read() {
 }
 
 #[tokio::test]
+async fn landmarks_that_name_each_other_can_be_read() {
+    let mut browser = scripted().await;
+    let circle = "<div id=x><p role=region aria-labelledby=y>one</p></div>\
+                  <div id=y><p role=region aria-labelledby=x>two</p></div>";
+    let label = |n: u32| {
+        let next = n + 1;
+        format!("<div id=l{n}><p role=region aria-labelledby=l{next}>part {n}</p></div>")
+    };
+    let chain: String = (0..2_000).map(label).collect();
+    go(
+        &mut browser,
+        &page(&format!("<button>start</button>{circle}{chain}")),
+    )
+    .await
+    .unwrap();
+    let full = read(&mut browser, "full").await;
+    for fragment in ["button \"start\"", "region \"one\"", "region \"two\""] {
+        assert!(full.contains(fragment), "no {fragment} in {full}");
+    }
+}
+
+#[tokio::test]
 async fn endlessly_nested_elements_are_counted() {
     let mut browser = scripted().await;
     go(&mut browser, &page("<button>top</button>"))
