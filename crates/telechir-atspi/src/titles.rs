@@ -6,7 +6,7 @@ use telechir_device::{Element, ElementTree, ScreenBounds, Window};
 
 /// Renames windows that their applications call otherwise, such as GTK's message dialogs
 /// ("Question"), to the title of the only window with the same bounds. Returns the titles by the
-/// applications' names.
+/// applications' names, without names that windows of different titles have.
 pub(crate) fn rename(tree: &mut ElementTree, windows: &[Window]) -> HashMap<String, String> {
     let tops = || tree.elements.iter().filter(|element| element.depth == 0);
     let has_title = |top: &&Element| windows.iter().any(|window| window.title == top.name);
@@ -15,19 +15,33 @@ pub(crate) fn rename(tree: &mut ElementTree, windows: &[Window]) -> HashMap<Stri
         .filter(|window| !window.title.is_empty())
         .filter(|window| tops().all(|top| top.name != window.title))
         .collect();
-    let mut titles: HashMap<String, String> = HashMap::new();
-    for top in tops().filter(|top| !has_title(top)) {
-        let title = top.bounds.and_then(|bounds| title_at(&free, bounds));
+    let title_of = |top: &Element| {
+        let bounds = top.bounds.filter(|_| !has_title(&top))?;
+        title_at(&free, bounds).map(str::to_owned)
+    };
+    let found: Vec<Option<String>> = tops().map(title_of).collect();
+    // A name that several windows have means none of their titles, unless they are equal.
+    let mut by_name: HashMap<String, Option<String>> = HashMap::new();
+    for (top, title) in tops().zip(&found) {
+        by_name
+            .entry(top.name.clone())
+            .and_modify(|other| {
+                if other != title {
+                    *other = None;
+                }
+            })
+            .or_insert_with(|| title.clone());
+    }
+    let tops = tree.elements.iter_mut().filter(|one| one.depth == 0);
+    for (top, title) in tops.zip(found) {
         if let Some(title) = title {
-            titles.insert(top.name.clone(), title.to_owned());
+            top.name = title;
         }
     }
-    for element in tree.elements.iter_mut().filter(|one| one.depth == 0) {
-        if let Some(title) = titles.get(&element.name) {
-            element.name.clone_from(title);
-        }
-    }
+    let titles = by_name.into_iter();
     titles
+        .filter_map(|(name, title)| Some((name, title?)))
+        .collect()
 }
 
 fn title_at<'w>(windows: &[&'w Window], bounds: ScreenBounds) -> Option<&'w str> {
@@ -97,6 +111,19 @@ mod tests {
         let windows = [window("Sheet", 0), window("Confirm File Format", 10)];
         let names = renamed(vec![top("Sheet", 0), top("Question", 10)], &windows);
         assert_eq!(names, ["Sheet", "Confirm File Format"]);
+    }
+
+    #[test]
+    fn dialogs_of_one_name_have_the_titles_of_their_own_windows() {
+        let windows = [window("Delete?", 10), window("Replace?", 20)];
+        let mut tree = ElementTree {
+            elements: vec![top("", 10), top("", 20), top("", 30)],
+            ..ElementTree::default()
+        };
+        let titles = rename(&mut tree, &windows);
+        assert_eq!(titles, HashMap::new());
+        let names = tree.elements.into_iter().map(|top| top.name);
+        assert_eq!(names.collect::<Vec<_>>(), ["Delete?", "Replace?", ""]);
     }
 
     #[test]
