@@ -184,10 +184,13 @@ pub fn name_match(wanted: &str, name: &str) -> Option<NameMatch> {
         return Some(NameMatch::Exact);
     }
     let (wanted, name) = (normalized(wanted), normalized(name));
-    if wanted == name {
+    if wanted.is_empty() {
+        // Only invisible characters: no unnamed element is meant.
+        None
+    } else if wanted == name {
         Some(NameMatch::Normalized)
     } else {
-        (!wanted.is_empty() && name.contains(&wanted)).then_some(NameMatch::Within)
+        name.contains(&wanted).then_some(NameMatch::Within)
     }
 }
 
@@ -381,6 +384,16 @@ mod tests {
             assert_eq!(found(&named(name)).as_deref(), Ok("e4"), "{name}");
         }
         assert_eq!(search(&editor(), "as...", 20)[0].id, "e4");
+    }
+
+    #[test]
+    fn invisible_characters_match_no_unnamed_element() {
+        assert_eq!(name_match("\u{200b}", ""), None);
+        assert_eq!(name_match("\u{200b}", "Save"), None);
+        assert_eq!(
+            name_match("Sa\u{200b}ve", "Save"),
+            Some(NameMatch::Normalized)
+        );
     }
 
     #[test]
