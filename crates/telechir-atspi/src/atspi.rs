@@ -164,6 +164,9 @@ impl AtSpi {
         if node.is_empty_cell {
             states.add(ElementState::Empty);
         }
+        if node.cell.is_some() {
+            states.add(ElementState::Managed);
+        }
         let target = RefTarget {
             object: node.object,
             role: node.role,

@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use serde_json::Value;
 use telechir_protocol::{Action, ActionKind, Button, ClickCount, Key, Size};
 
-use crate::elements::{Element, ElementTree, Filter, Outline, search};
+use crate::elements::{Element, ElementState, ElementTree, Filter, Outline, search};
 use crate::{
     Accessibility, ActionReport, Computer, Detail, DeviceError, DevtoolsSource, Effect,
     ElementMarks, Frame, InputWindows, LocatedElement, Mark, PageContextSource, PageOutlineSource,
@@ -296,11 +296,11 @@ impl<C: Computer + WindowSystem, A: Accessibility> WithAccessibility<C, A> {
                 FoundTarget::Point(point) => point,
                 FoundTarget::Element(id) => {
                     let point = self.pixel_of_ref(&id, menus).await?;
-                    // What is typed into a cell replaces its content; to clear it first would
-                    // select and clear the complete sheet or list.
+                    // What is typed into a cell of a sheet replaces its content; to clear it first
+                    // would select and clear the complete sheet or list.
                     if let Action::Type { clear_first, .. } = &mut action
                         && *clear_first
-                        && self.is_cell(&id).await?
+                        && self.is_managed_cell(&id).await?
                     {
                         *clear_first = false;
                     }
@@ -347,19 +347,20 @@ impl<C: Computer + WindowSystem, A: Accessibility> WithAccessibility<C, A> {
         };
         let pixel = self.pixel_of(&target, ClosedMenus::Open).await?;
         let at = ScreenTarget::Point(pixel);
-        let is_cell = self.is_cell(id).await?;
+        let is_managed = self.is_managed_cell(id).await?;
         let typed = Action::Type {
             text: text.clone(),
             at: Some(at),
-            clear_first: !is_cell,
-            submit: is_cell,
+            clear_first: !is_managed,
+            submit: is_managed,
         };
         let typed = self.computer.perform(&typed).await?;
         self.wait_for_value(id, &text, typed).await
     }
 
-    async fn is_cell(&mut self, id: &str) -> Result<bool, DeviceError> {
-        Ok(&*self.element(id).await?.element.role == "cell")
+    async fn is_managed_cell(&mut self, id: &str) -> Result<bool, DeviceError> {
+        let located = self.element(id).await?;
+        Ok(located.element.states.has(ElementState::Managed))
     }
 
     /// Waits until the typed value appears, a little later than its keys.

@@ -220,6 +220,7 @@ mod tests {
         let text = concat!(
             "snapshot_2, epoch 3: \"Cart: [sum]\" <http://shop/>, view 800x600\n",
             "window \"Untitled - Pad\" [e1] active\n",
+            "    [A1 to B2 in view; find empty cells by name]\n",
             "  textbox [e315] value=\"Zo\u{eb} \\\"Z\\\"\" focused\n",
             "    combobox \"Size\" [b4] options=[\"S, M\", \"L\"] collapsed\n",
             "  link \"more\" [b5] href=\"/a?b=c\"\n",
@@ -246,6 +247,7 @@ mod tests {
             list.rest.lines().collect::<Vec<_>>(),
             [
                 "snapshot_2, epoch 3: \"Cart: [sum]\" <http://shop/>, view 800x600",
+                "    [A1 to B2 in view; find empty cells by name]",
                 "[3 more elements; request a part]"
             ]
         );

@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use telechir_device::{DeviceError, Effect, ElementTree, Outline, ScreenBounds};
+use telechir_device::{
+    DeviceError, Effect, Element, ElementState, ElementTree, Outline, ScreenBounds,
+};
 use telechir_protocol::{Action, Target};
 
 use crate::fixture::{DesktopFixture, click, invoke, named, outline, set};
@@ -93,9 +95,13 @@ async fn visible_cells_have_lasting_refs_and_those_with_content_are_listed() {
     let text = tree.outline(Some("e2"), &Outline::default()).unwrap();
     assert_eq!(
         text,
-        "table \"Sheet\" [e2] (A1 to D5 in view; find empty cells by name)\n  \
+        "table \"Sheet\" [e2]\n  [A1 to D5 in view; find empty cells by name]\n  \
          cell \"B2\" [e3] value=\"Apple\""
     );
+    let is_managed = |one: &Element| one.states.has(ElementState::Managed);
+    let managed = tree.elements.iter().filter(|one| is_managed(one));
+    assert!(managed.clone().all(|one| &*one.role == "cell"));
+    assert_eq!(managed.count(), 20);
     let again = fixture.until("a cell", has_cell).await;
     assert_eq!(again, tree);
     let done = fixture.perform(click(by_ref("e3"))).await.unwrap();

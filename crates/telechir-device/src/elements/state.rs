@@ -63,6 +63,9 @@ states! {
     Modal = "modal",
     /// A cell of a spreadsheet without content.
     Empty = "empty",
+    /// A cell of a table that manages its descendants, such as a spreadsheet: what is typed into it
+    /// replaces its content.
+    Managed = "managed",
 }
 
 /// A set of states.

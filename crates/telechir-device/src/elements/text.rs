@@ -127,7 +127,8 @@ const fn is_listed(state: ElementState) -> bool {
         | ElementState::Checkable
         | ElementState::Expandable
         | ElementState::Selectable
-        | ElementState::Editable => false,
+        | ElementState::Editable
+        | ElementState::Managed => false,
     }
 }
 
@@ -189,36 +190,39 @@ fn lines(elements: &[Element], outline: &Outline) -> (Vec<String>, usize) {
             left_off += 1;
             continue;
         }
-        let cells = cells_in_view(element, &elements[index + 1..]);
-        let line = format!("{}{}{cells}", "  ".repeat(level), element.line());
-        bytes += line.len() + 1;
+        let line = format!("{}{}", "  ".repeat(level), element.line());
+        let cells = cells_in_view(element, &elements[index + 1..])
+            .map(|cells| format!("{}{cells}", "  ".repeat(level + 1)));
+        bytes += line.len() + 1 + cells.as_ref().map_or(0, |cells| cells.len() + 1);
         if lines.len() >= outline.elements || bytes > outline.bytes {
             left_off += 1;
             continue;
         }
         ancestors.push(element.depth);
         lines.push(line);
+        lines.extend(cells);
     }
     (lines, left_off)
 }
 
-/// Which cells of a sheet are in view, since those without content are not listed; empty for other
+/// Which cells of a sheet are in view, since those without content are not listed; `None` for other
 /// elements. `below` begins with the table's first child.
-fn cells_in_view(table: &Element, below: &[Element]) -> String {
+fn cells_in_view(table: &Element, below: &[Element]) -> Option<String> {
     if &*table.role != "table" {
-        return String::new();
+        return None;
     }
     let inner = below.iter().take_while(|one| one.depth > table.depth);
     let cells: Vec<&Element> = inner
         .filter(|one| one.depth == table.depth + 1 && &*one.role == "cell")
         .collect();
-    match (cells.first(), cells.last()) {
-        (Some(first), Some(last)) if cells.iter().any(|cell| cell.is_unused_cell()) => format!(
-            " ({} to {} in view; find empty cells by name)",
+    let (first, last) = (cells.first()?, cells.last()?);
+    let has_unlisted = cells.iter().any(|cell| cell.is_unused_cell());
+    has_unlisted.then(|| {
+        format!(
+            "[{} to {} in view; find empty cells by name]",
             first.name, last.name
-        ),
-        _ => String::new(),
-    }
+        )
+    })
 }
 
 /// A label inside a button only repeats the button's name.
@@ -314,7 +318,7 @@ mod tests {
         assert_eq!(
             text.as_deref(),
             Some(
-                "window \"Calc\" [e1]\n  table \"Sheet1\" [e2] (A1 to B2 in view; find empty cells by name)\n    cell \"B1\" [e3] value=\"Pen\"\n    cell \"A2\" [e5] focused empty"
+                "window \"Calc\" [e1]\n  table \"Sheet1\" [e2]\n    [A1 to B2 in view; find empty cells by name]\n    cell \"B1\" [e3] value=\"Pen\"\n    cell \"A2\" [e5] focused empty"
             )
         );
     }
