@@ -21,15 +21,13 @@ use crate::address::socket_path;
 use crate::startup::{self, causes, failed, first_line, pipe, unavailable, with_start_timeout};
 
 /// System files for fonts, themes and settings, in addition to the base set of every sandbox. GIMP
-/// does not start without the defaults of its package.
-const SYSTEM_PATHS: [&str; 22] = [
-    "/etc/ImageMagick-6",
-    "/etc/ImageMagick-7",
+/// does not start without the defaults of its package. Folders with policies, such as those of Firefox
+/// and ImageMagick, are absent, since policies may contain secrets.
+const SYSTEM_PATHS: [&str; 19] = [
     "/etc/X11",
     "/etc/dbus-1",
     "/etc/default/locale",
-    "/etc/firefox",
-    "/etc/firefox-esr",
+    "/etc/firefox-esr/firefox-esr.js",
     "/etc/fonts",
     "/etc/gimp",
     "/etc/gnome",
