@@ -68,10 +68,13 @@ impl XKeyboard {
         let (first, others) = keystrokes.split_at(usize::from(opens_field));
         let runs = first.chunks(1).chain(others.chunk_by(are_both_chars));
         for (index, run) in runs.enumerate() {
-            if index > 0 && is_responsive {
+            if opens_field && index == 1 {
+                // It is about a field alone: Enter and Tab later are waited for in any case.
+                self.wait_until_handled(connection, Handling::Opening)
+                    .await?;
+            } else if index > 0 && is_responsive {
                 let started = Instant::now();
-                let is_second = opens_field && index == 1;
-                let handling = match is_second || quiet_budget.is_zero() {
+                let handling = match quiet_budget.is_zero() {
                     true => Handling::Asleep,
                     false => Handling::Quiet,
                 };
@@ -107,6 +110,9 @@ impl XKeyboard {
                     Err(XError::TimedOut { .. }) => Ok(Idle::Busy),
                     Err(error) => Err(error),
                 }
+            }
+            InputReader::Silent(Some(window)) if handling == Handling::Opening => {
+                wait_until_handled(connection, window, handling).await
             }
             InputReader::Silent(Some(window)) => wait_until_idle(connection, window).await,
             InputReader::Silent(None) => Ok(Idle::Reached),

@@ -36,7 +36,13 @@ const CONFIRMED: IdleRule = IdleRule {
     samples: 2,
     limit: Duration::from_secs(2),
 };
-/// The same if it may react with a delay. GTK's entries complete the text 100 ms after the last
+/// One that shows a field for the text that the first character begins. Some are never idle.
+const OPENING: IdleRule = IdleRule {
+    interval: Duration::from_millis(5),
+    samples: 2,
+    limit: Duration::from_millis(250),
+};
+/// The same as [`CONFIRMED`] if it may react with a delay. GTK's entries complete the text 100 ms after the last
 /// character, and lose an Enter that arrives while they do.
 const QUIET: IdleRule = IdleRule {
     interval: Duration::from_millis(5),
@@ -75,6 +81,8 @@ pub(crate) enum Handling {
     Asleep,
     /// It has slept for a while: it does not react with a delay either.
     Quiet,
+    /// It sleeps, or is given up soon, whether it confirms or not.
+    Opening,
 }
 
 /// The same for a client that has just confirmed that it read its input.
@@ -86,6 +94,7 @@ pub(crate) async fn wait_until_handled(
     let rule = match handling {
         Handling::Asleep => CONFIRMED,
         Handling::Quiet => QUIET,
+        Handling::Opening => OPENING,
     };
     wait(connection, &[window], rule).await
 }
