@@ -42,8 +42,8 @@ const OPENING: IdleRule = IdleRule {
     samples: 2,
     limit: Duration::from_millis(250),
 };
-/// The same as [`CONFIRMED`] if it may react with a delay. GTK's entries complete the text 100 ms after the last
-/// character, and lose an Enter that arrives while they do.
+/// The same as [`CONFIRMED`] if it may react with a delay. GTK's entries complete the text 100 ms
+/// after the last character, and lose an Enter that arrives while they do.
 const QUIET: IdleRule = IdleRule {
     interval: Duration::from_millis(5),
     samples: 24,
