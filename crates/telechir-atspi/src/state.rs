@@ -10,6 +10,7 @@ pub(crate) struct Bits(u64);
 
 pub(crate) const ENABLED: u32 = 8;
 const FOCUSABLE: u32 = 11;
+pub(crate) const FOCUSED: u32 = 12;
 const PRESSED: u32 = 20;
 pub(crate) const SENSITIVE: u32 = 24;
 pub(crate) const DEFUNCT: u32 = 6;
@@ -25,7 +26,7 @@ const MEANINGS: [(u32, ElementState); 17] = [
     (9, ElementState::Expandable),
     (10, ElementState::Expanded),
     (FOCUSABLE, ElementState::Focusable),
-    (12, ElementState::Focused),
+    (FOCUSED, ElementState::Focused),
     (16, ElementState::Modal),
     (PRESSED, ElementState::Pressed),
     (22, ElementState::Selectable),

@@ -11,7 +11,7 @@ use crate::bus::{AtSpiBus, REPLY_TIMEOUT, within};
 use crate::error::BusError;
 use crate::object::{ACCESSIBLE, Abilities, COMPONENT, CellIndex, ObjectRef, TABLE, TEXT};
 use crate::role;
-use crate::state::{Bits, ENABLED, MANAGES_DESCENDANTS, SHOWING};
+use crate::state::{Bits, ENABLED, FOCUSED, MANAGES_DESCENDANTS, SHOWING};
 
 /// Maximum number of cells that are asked for in one table.
 const MAX_CELLS: usize = 800;
@@ -174,7 +174,7 @@ async fn describe(
     let texts = bus.each::<String, _>(objects, TEXT, "GetText", &(0i32, -1i32));
     let texts = texts.await.into_iter();
     let texts = texts.map(|text| text.map(|text| shorten(&readable(&text))));
-    // Most cells of a sheet are empty; nothing else is asked of them.
+    // Most cells of a sheet are empty; they are only asked whether they have the focus.
     let is_empty = |text: &Option<String>| text.as_ref().is_some_and(String::is_empty);
     let (empty, cells): (Vec<_>, Vec<_>) = cells
         .into_iter()
@@ -222,7 +222,11 @@ async fn describe(
         });
     }
     let empty = empty.into_iter().map(|(cell, object, _)| (cell, object));
-    nodes.extend(describe_empty(bus, table, view, empty.collect()).await);
+    let mut empty = describe_empty(bus, table, view, empty.collect()).await;
+    if !nodes.iter().any(|node| node.bits.has(FOCUSED)) {
+        mark_focused(bus, &mut empty).await;
+    }
+    nodes.append(&mut empty);
     let position = |node: &AccessibleNode| node.cell.as_ref().map(|cell| (cell.row, cell.column));
     nodes.sort_by_key(position);
     Ok(nodes)
@@ -286,6 +290,21 @@ async fn describe_empty(
         });
     }
     nodes
+}
+
+/// Adds the focus to the empty cell that has it. Selected ones stay as they are: they can be many.
+async fn mark_focused(bus: &AtSpiBus, cells: &mut [AccessibleNode]) {
+    let objects = cells.iter().map(|cell| &cell.object);
+    let states = bus.each::<Vec<u32>, _>(objects, ACCESSIBLE, "GetState", &());
+    let states = states.await;
+    let is_focused = |states: &Option<Vec<u32>>| {
+        states
+            .as_ref()
+            .is_some_and(|one| Bits::of(one).has(FOCUSED))
+    };
+    if let Some(cell) = states.iter().position(is_focused) {
+        cells[cell].bits = Bits::of_states(&[ENABLED, SHOWING, FOCUSED]);
+    }
 }
 
 /// The names and extents of cells.

@@ -17,7 +17,7 @@ NAME, KIND = sys.argv[1:]
 PATH = "/org/a11y/atspi/accessible/"
 NULL = ("", "/org/a11y/atspi/null")
 ATSPI = "org.a11y.atspi."
-ENABLED, EDITABLE, SHOWING, VISIBLE, LAZY = 8, 7, 25, 30, 31
+ENABLED, EDITABLE, SHOWING, VISIBLE, LAZY, FOCUSED = 8, 7, 25, 30, 31, 12
 FRAME, PANEL, BUTTON, TABLE, CELL, ROOT_PANE, COMBO, TEXT = 23, 39, 43, 55, 56, 46, 11, 61
 LABEL = 29
 
@@ -161,13 +161,14 @@ class Element:
         self.text = text
         return True
 
-    # A sheet of cells of 50 by 20 pixels, in which B2 has content.
+    # A sheet of cells of 50 by 20 pixels, in which B2 has content and A3 the focus.
     def GetAccessibleAt(self, row, column):
         global made
         made += 1
         name = f"{chr(65 + column)}{row + 1}"
         extent = (100 + 50 * column, 100 + 20 * row, 50, 20)
-        cell = Element(f"cell{made}", CELL, name, SEEN, extent, interfaces=["Text"])
+        states = SEEN + [FOCUSED] * (name == "A3")
+        cell = Element(f"cell{made}", CELL, name, states, extent, interfaces=["Text"])
         cell.parent, cell.place = self, (row, column)
         cell.text = "Apple" if name == "B2" else ""
         return cell.object

@@ -96,7 +96,7 @@ async fn visible_cells_have_lasting_refs_and_those_with_content_are_listed() {
     assert_eq!(
         text,
         "table \"Sheet\" [e2]\n  [A1 to D5 in view; find empty cells by name]\n  \
-         cell \"B2\" [e3] value=\"Apple\""
+         cell \"B2\" [e3] value=\"Apple\"\n  cell \"A3\" [e11] focused empty"
     );
     let is_managed = |one: &Element| one.states.has(ElementState::Managed);
     let managed = tree.elements.iter().filter(|one| is_managed(one));
