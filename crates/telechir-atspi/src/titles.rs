@@ -20,9 +20,9 @@ pub(crate) fn rename(tree: &mut ElementTree, windows: &[Window]) -> HashMap<Stri
         title_at(&free, bounds).map(str::to_owned)
     };
     let found: Vec<Option<String>> = tops().map(title_of).collect();
-    // A name that several windows have means none of their titles, unless they are equal.
+    // A name that several windows on the screen have means none of their titles, unless they are equal.
     let mut by_name: HashMap<String, Option<String>> = HashMap::new();
-    for (top, title) in tops().zip(&found) {
+    for (top, title) in tops().zip(&found).filter(|(top, _)| top.is_shown()) {
         by_name
             .entry(top.name.clone())
             .and_modify(|other| {
@@ -124,6 +124,16 @@ mod tests {
         assert_eq!(titles, HashMap::new());
         let names = tree.elements.into_iter().map(|top| top.name);
         assert_eq!(names.collect::<Vec<_>>(), ["Delete?", "Replace?", ""]);
+        // One that is not on the screen leaves no doubt.
+        let hidden = Element {
+            bounds: None,
+            ..top("Question", 30)
+        };
+        let mut tree = ElementTree {
+            elements: vec![hidden, top("Question", 10)],
+            ..ElementTree::default()
+        };
+        assert_eq!(rename(&mut tree, &windows)["Question"], "Delete?");
     }
 
     #[test]
