@@ -97,11 +97,21 @@ fn fields_of_screenshots_and_addresses_of_generated_images_are_named() {
         let report = report("agent-framework", &document, to);
         assert!(names(&report, "camera"), "{to}: {report:?}");
     }
-    let openai = report("agent-framework", &document, "openai-responses");
-    assert!(
-        names(&openai, "https://example.org/sunset.png"),
-        "{openai:?}"
-    );
+    // The image is an image of the user, or named.
+    let address = "https://example.org/sunset.png";
+    let (history, _) = Dialect::AgentFramework
+        .decode_history(document.to_string())
+        .unwrap();
+    for to in Dialect::ALL {
+        let (written, report) = to.encode_history(&history).unwrap();
+        let is_written = written.to_string().contains(address);
+        let is_named = names(&report, address) || names(&report, "a generated image ig_sunset");
+        assert!(is_written || is_named, "{to}: {report:?}");
+        assert!(
+            is_written || to != Dialect::OpenaiResponses,
+            "{to}: {written}"
+        );
+    }
     for to in ["anthropic-messages", "google-generate-content"] {
         let report = report("agent-framework", &document, to);
         assert!(names(&report, "call ig_sunset"), "{to}: {report:?}");
