@@ -15,8 +15,8 @@ use crate::{
     Declaration, DecodeError, EncodeError, EncodedReply, History, Report, ScreenshotWhen,
     ToolOffer, agent_framework, answered_names, anthropic, bedrock, chat, declare, duplicate_ids,
     forced_function, foreign_contents, generated_images, google, hosted_source, image_formats,
-    instructions, misrouted, missing_ids, mistral, neutral, openai, precision, settings,
-    unknown_calls, unwritten_values, written_values,
+    instructions, misrouted, missing_ids, mistral, neutral, openai, precision, repeated_results,
+    settings, unknown_calls, unwritten_values, written_values,
 };
 
 /// A provider's JSON format for tool calls and results.
@@ -242,6 +242,10 @@ impl Dialect {
         if !codec.holds_neutral_contents {
             let unique = duplicate_ids::deduplicate(&messages, raw_dialect);
             replace(&mut messages, unique, &mut report);
+        }
+        if !codec.accepts_results_of_one_id {
+            let single = repeated_results::move_to_user(&messages, raw_dialect);
+            replace(&mut messages, single, &mut report);
         }
         let (document, losses) = match messages {
             Cow::Borrowed(_) => (codec.encode_history)(history)?,

@@ -59,6 +59,7 @@ mod phrases;
 mod precision;
 mod provider_error;
 mod repeated_calls;
+mod repeated_results;
 mod report;
 mod responses_items;
 mod service_rules;

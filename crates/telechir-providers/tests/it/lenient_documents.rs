@@ -1,7 +1,7 @@
 //! Documents that clients and services write, although references describe them otherwise, are
 //! written back unchanged. In other dialects nothing of them is lost in silence.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use telechir_providers::Dialect;
 use telechir_providers::conform::{DocumentKind, check_document};
 
@@ -212,4 +212,114 @@ fn media_types_that_a_decoder_adds_are_no_losses() {
             {"type": "document_url", "document_url": "https://example.org/report.pdf"},
         ]}]),
     );
+}
+
+/// How many results of calls a document has.
+fn results(document: &Value) -> usize {
+    let is_result = |members: &Map<String, Value>| {
+        let kind = members.get("type").and_then(Value::as_str);
+        kind.is_some_and(|kind| kind == "tool_result" || kind.ends_with("_output"))
+            || members.contains_key("toolResult")
+            || members.contains_key("functionResult")
+    };
+    match document {
+        Value::Object(members) => {
+            let inner: usize = members.values().map(results).sum();
+            usize::from(is_result(members)) + inner
+        }
+        Value::Array(items) => items.iter().map(results).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
+    }
+}
+
+#[test]
+fn a_further_result_of_a_call_is_a_reported_user_message_elsewhere() {
+    let anthropic = anthropic(&json!([
+        {"type": "tool_result", "tool_use_id": "toolu_1", "content": "The first answer."},
+        {"type": "tool_result", "tool_use_id": "toolu_1", "content": "The second answer."},
+    ]));
+    let result =
+        |text| json!({"toolResult": {"toolUseId": "toolu_1", "content": [{"text": text}]}});
+    let converse = json!([
+        {"role": "user", "content": [{"text": "Look it up."}]},
+        {"role": "assistant", "content": [
+            {"toolUse": {"toolUseId": "toolu_1", "name": "lookup", "input": {}}},
+        ]},
+        {"role": "user", "content": [result("The first answer."), result("The second answer.")]},
+    ]);
+    let response = |text| json!({"functionResponse": {"id": "toolu_1", "name": "lookup", "response": {"output": text}}});
+    let google = json!([
+        {"role": "user", "parts": [{"text": "Look it up."}]},
+        {"role": "model", "parts": [
+            {"functionCall": {"id": "toolu_1", "name": "lookup", "args": {}}},
+        ]},
+        {"role": "user", "parts": [response("The first answer."), response("The second answer.")]},
+    ]);
+    let rejecting = [
+        Dialect::AnthropicMessages,
+        Dialect::BedrockMessages,
+        Dialect::BedrockInvoke,
+        Dialect::BedrockConverse,
+        Dialect::BedrockAgents,
+        Dialect::OpenaiResponses,
+    ];
+    let joining = [
+        Dialect::Functions,
+        Dialect::FunctionsInline,
+        Dialect::MistralChat,
+        Dialect::MistralConversations,
+    ];
+    for (from, document) in [
+        (Dialect::AnthropicMessages, anthropic),
+        (Dialect::BedrockConverse, converse),
+        (Dialect::GoogleGenerateContent, google),
+    ] {
+        let (history, _) = from.decode_history(document.to_string()).unwrap();
+        for to in rejecting.into_iter().chain(joining) {
+            // The three bodies of Anthropic have one format.
+            let is_anthropic = |dialect: Dialect| rejecting[..3].contains(&dialect);
+            if to == from || is_anthropic(from) && is_anthropic(to) {
+                continue;
+            }
+            let (written, report) = to.encode_history(&history).unwrap();
+            let text = written.to_string();
+            assert!(text.contains("The first answer."), "{from} to {to}: {text}");
+            assert!(
+                text.contains("The second answer."),
+                "{from} to {to}: {text}"
+            );
+            if rejecting.contains(&to) {
+                assert_eq!(results(&written), 1, "{from} to {to}: {text}");
+            }
+            let is_named = report
+                .losses
+                .iter()
+                .any(|loss| loss.what.contains("result of call") && loss.preserved_as.is_some());
+            assert!(is_named, "{from} to {to}: {report:?}");
+        }
+    }
+}
+
+#[test]
+fn a_result_of_another_dialect_after_one_that_stays_is_a_user_message() {
+    let document = anthropic(&json!([
+        {"type": "tool_result", "tool_use_id": "toolu_1", "content": "The first answer."},
+    ]));
+    let (mut history, _) = Dialect::AnthropicMessages
+        .decode_history(document.to_string())
+        .unwrap();
+    let more =
+        json!([{"type": "function_result", "call_id": "toolu_1", "result": "The second answer."}]);
+    let more = Dialect::AgentFramework.decode_history(more.to_string());
+    history.messages.extend(more.unwrap().0.messages);
+    for to in [Dialect::AnthropicMessages, Dialect::BedrockConverse] {
+        let (written, report) = to.encode_history(&history).unwrap();
+        assert_eq!(results(&written), 1, "{to}: {written}");
+        assert!(written.to_string().contains("The second answer."), "{to}");
+        let named = |name| report.losses.iter().any(|loss| loss.what == name);
+        assert!(
+            named("a further result of call toolu_1"),
+            "{to}: {report:?}"
+        );
+    }
 }
