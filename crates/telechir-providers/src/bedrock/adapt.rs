@@ -43,9 +43,10 @@ pub(super) fn adapt_contents(
     }
 }
 
-/// Adapts the results of a turn to what every API accepts.
+/// Adapts the results of a turn to what an API accepts.
 pub(super) fn adapt_results(
     turn: &AnsweredTurn,
+    s3: S3Support,
     dialect: &'static str,
     report: &mut Report,
 ) -> Result<AnsweredTurn, EncodeError> {
@@ -56,7 +57,7 @@ pub(super) fn adapt_results(
             .call_id()
             .map_or_else(String::new, |id| format!("result {id}"));
         check_image_sizes(std::slice::from_ref(&content), dialect, &location)?;
-        replace_unsendable_media(&mut content, S3Support::Supported, &location, report);
+        replace_unsendable_media(&mut content, s3, &location, report);
         results.extend(anthropic_bridge::as_result(content));
     }
     // The results still belong to the same calls.

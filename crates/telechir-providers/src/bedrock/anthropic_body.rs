@@ -25,7 +25,7 @@ const INVOKE: &str = "bedrock-invoke";
 
 fn encode_results(turn: &AnsweredTurn, name: &'static str) -> Result<EncodedReply, EncodeError> {
     let mut report = Report::default();
-    let turn = adapt::adapt_results(turn, name, &mut report)?;
+    let turn = adapt::adapt_results(turn, adapt::S3Support::Unsupported, name, &mut report)?;
     let mut reply =
         anthropic::encode_results(&turn).map_err(|error| detect::encode_error_as(error, name))?;
     for item in &mut reply.items {

@@ -22,7 +22,7 @@ pub(super) fn missing(problem: impl Into<String>) -> EncodeError {
 /// Encodes the results of a turn: the entries of `returnControlInvocationResults`.
 pub(super) fn encode_results(turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
     let mut report = Report::default();
-    let turn = adapt::adapt_results(turn, DIALECT, &mut report)?;
+    let turn = adapt::adapt_results(turn, adapt::S3Support::Supported, DIALECT, &mut report)?;
     let reply = anthropic::encode_results(&turn_to_anthropic(&turn))
         .map_err(|error| detect::encode_error_as(error, DIALECT))?;
     report.absorb(reply.report);

@@ -18,7 +18,7 @@ pub(super) fn encode_results(turn: &AnsweredTurn) -> Result<EncodedReply, Encode
     for content in &mut contents {
         convert_to_anthropic(content, &mut names, &mut report);
     }
-    let turn = adapt::adapt_results(turn, DIALECT, &mut report)?;
+    let turn = adapt::adapt_results(turn, adapt::S3Support::Supported, DIALECT, &mut report)?;
     let results = turn.results().iter().map(|result| {
         let mut content = result.clone().into_content();
         convert_to_anthropic(&mut content, &mut names, &mut report);

@@ -1,12 +1,12 @@
 //! Anthropic's request bodies on Bedrock: what the APIs reject, and conversations.
 
 use serde_json::{Value, json};
-use telechir_protocol::Content;
+use telechir_protocol::{Content, FunctionResult, ToolResult};
 use telechir_providers::{
-    Conversation, Declaration, Dialect, RequestOptions, StopReason, ToolOffer,
+    Conversation, Declaration, Dialect, Loss, RequestOptions, StopReason, ToolOffer,
 };
 
-use super::{PNG, converse, history};
+use super::{PNG, converse, history, reply};
 
 const TOOLSET: &str = "toolset_name";
 
@@ -203,4 +203,44 @@ fn stop_reasons_are_distinguished() {
             .unwrap();
         assert_eq!(taken.stop, stop, "{reason}");
     }
+}
+
+#[test]
+fn an_image_in_s3_is_replaced_by_text() {
+    let named = "A file at s3://bucket/a.png could not be sent.";
+    let source = json!({"s3Location": {"uri": "s3://bucket/a.png"}});
+    let image = json!({"image": {"format": "png", "source": source}});
+    let message = json!([{"role": "user", "content": [image]}]);
+    let sent = history(Dialect::BedrockConverse, &message);
+    let items = json!([{"type": "uri", "uri": "s3://bucket/a.png", "media_type": "image/png"}]);
+    let result: FunctionResult =
+        serde_json::from_value(json!({"call_id": "toolu_1", "items": items})).unwrap();
+    let call = json!({"type": "tool_use", "id": "toolu_1", "name": "lookup", "input": {}});
+    let response = json!({"type": "message", "role": "assistant", "content": [call], "stop_reason": "tool_use"});
+    for dialect in [Dialect::BedrockMessages, Dialect::BedrockInvoke] {
+        let (document, report) = dialect.encode_history(&sent).unwrap();
+        assert!(document.to_string().contains(named), "{document}");
+        let file = "the file `s3://bucket/a.png` of type image/*";
+        let is_file = |loss: &Loss| loss.what == file && loss.preserved_as.is_some();
+        assert!(report.losses.iter().any(is_file), "{dialect}: {report:?}");
+        let reply = reply(
+            dialect,
+            &response,
+            vec![ToolResult::Function(result.clone())],
+        )
+        .unwrap();
+        let blocks = json!(reply.items);
+        assert!(blocks.to_string().contains(named), "{blocks}");
+        assert_eq!(reply.report.losses.len(), 1, "{dialect}: {blocks}");
+    }
+    let call = json!({"toolUse": {"toolUseId": "toolu_1", "name": "lookup", "input": {}}});
+    let response = converse(&json!([call]));
+    let reply = reply(
+        Dialect::BedrockConverse,
+        &response,
+        vec![ToolResult::Function(result)],
+    );
+    let reply = reply.unwrap();
+    let content = &reply.items[0]["toolResult"]["content"][0];
+    assert_eq!((content, reply.report.losses), (&image, vec![]));
 }
