@@ -115,9 +115,11 @@ pub(super) fn request(rest: &Map<String, Value>, messages: &[Value]) -> Result<(
     let has_tools = messages
         .iter()
         .flat_map(|message| list_of(message, "content"));
-    let has_tools = has_tools
-        .into_iter()
-        .any(|block| block.get("toolUse").is_some() || block.get("toolResult").is_some());
+    let has_tools = has_tools.into_iter().any(|block| {
+        ["toolUse", "toolResult"]
+            .iter()
+            .any(|name| present(block, name).is_some())
+    });
     // Messages in an object are a conversation that somebody stored, not yet a request.
     let is_request = rest.keys().any(|name| name != "messages");
     if has_tools && is_request && !rest.contains_key("toolConfig") {

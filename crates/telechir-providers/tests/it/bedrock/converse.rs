@@ -235,3 +235,17 @@ fn a_table_of_another_provider_is_a_document_of_its_format() {
             "source": {"bytes": "aGlnaCxsb3cKNiwxMgo="}}})
     );
 }
+
+#[test]
+fn members_of_calls_and_results_that_are_null_need_no_tool_config() {
+    for name in ["toolUse", "toolResult"] {
+        let content = json!([{"text": "Good morning.", name: null}]);
+        let request = json!({
+            "modelId": "amazon.nova-pro-v1:0",
+            "messages": [{"role": "user", "content": content}],
+        });
+        let read = super::history(Dialect::BedrockConverse, &request);
+        let (again, report) = Dialect::BedrockConverse.encode_history(&read).unwrap();
+        assert_eq!((again, report.losses), (request, vec![]));
+    }
+}
