@@ -13,6 +13,9 @@ use crate::{DecodeError, Envelope, History, Report};
 /// The property of a message that was a content without a message.
 const WITHOUT_MESSAGE: &str = "contents_alone";
 
+/// The members that messages of other dialects have in place of `contents`.
+const CONTENTS_ELSEWHERE: [&str; 4] = ["content", "parts", "tool_calls", "function_call"];
+
 /// Decodes a response: all contents of its messages.
 pub(super) fn read_response(document: Value) -> Result<(ModelTurn, Report), DecodeError> {
     let (history, report) = read_history(document)?;
@@ -58,7 +61,7 @@ fn enveloped(mut members: Map<String, Value>) -> Result<(Vec<Value>, Envelope), 
         };
         return Ok((messages, envelope));
     }
-    if members.contains_key("role") {
+    if members.contains_key("role") && contents_elsewhere(&members).is_none() {
         let message = members.clone();
         let envelope = Envelope::Object {
             dialect: DIALECT,
@@ -105,12 +108,24 @@ fn read_messages(list: Vec<Value>, report: &mut Report) -> Result<Vec<Message>, 
     Ok(messages)
 }
 
+/// The member with the contents of a message of another dialect. The framework's own messages may
+/// have none.
+fn contents_elsewhere(members: &Map<String, Value>) -> Option<&'static str> {
+    let mut names = CONTENTS_ELSEWHERE.into_iter();
+    names.find(|name| !members.contains_key("contents") && members.contains_key(*name))
+}
+
 fn read_message(
     mut members: Map<String, Value>,
     location: &str,
     calls: &mut FunctionCalls,
     report: &mut Report,
 ) -> Result<Option<Message>, DecodeError> {
+    if let Some(name) = contents_elsewhere(&members) {
+        return Err(wrong(format!(
+            "{location} has `{name}`, expected `contents`"
+        )));
+    }
     let contents = match members.get_mut("contents") {
         Some(Value::Array(contents)) => std::mem::take(contents),
         None | Some(Value::Null) => Vec::new(),

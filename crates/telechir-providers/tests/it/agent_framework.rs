@@ -261,3 +261,32 @@ fn a_call_of_an_unknown_type_gets_an_answer_unless_the_framework_gave_one() {
     assert!(chat.to_string().contains("map_tool_call"), "{chat}");
     assert!(chat.to_string().contains("Oslo"), "{chat}");
 }
+
+#[test]
+fn messages_of_other_dialects_are_not_read_as_messages_without_contents() {
+    let call = json!({"id": "call_1", "type": "function", "function": {"name": "lookup", "arguments": "{}"}});
+    for message in [
+        json!({"role": "assistant", "content": null, "tool_calls": [call]}),
+        json!({"role": "assistant", "content": null, "function_call": {"name": "lookup", "arguments": "{}"}}),
+        json!({"role": "assistant", "content": "It rains."}),
+        json!({"role": "user", "parts": [{"text": "It rains."}]}),
+        json!({"type": "message", "role": "assistant", "content": [{"type": "text", "text": "It rains."}]}),
+    ] {
+        for document in [
+            message.clone(),
+            json!([message]),
+            json!({"messages": [message]}),
+        ] {
+            let response = DIALECT.decode_response(document.to_string());
+            let history = DIALECT.decode_history(document.to_string());
+            assert!(response.is_err(), "{document}: {response:?}");
+            assert!(history.is_err(), "{document}: {history:?}");
+        }
+    }
+    for message in [
+        json!({"role": "assistant"}),
+        json!({"type": "message", "role": "assistant", "contents": null}),
+    ] {
+        assert_eq!(read(&message).messages[0].contents, []);
+    }
+}
