@@ -100,7 +100,9 @@ impl Envelope {
         if *other == dialect {
             return;
         }
-        let is_around = |name: &str| ![*member, "role", "type"].contains(&name);
+        let is_message = *member != "messages";
+        let is_of_message = |name: &str| is_message && matches!(name, "role" | "type");
+        let is_around = |name: &str| name != *member && !is_of_message(name);
         let around = rest
             .iter()
             .filter(|(name, value)| is_around(name) && !value.is_null());

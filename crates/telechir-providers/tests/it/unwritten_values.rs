@@ -262,3 +262,54 @@ fn the_name_of_a_tool_that_others_name_differently_is_no_loss() {
         assert!(!names(&lines, "`name`"), "{to}: {lines:?}");
     }
 }
+
+#[test]
+fn an_outcome_that_nobody_knows_is_named() {
+    for (outcome, is_named) in [
+        ("OUTCOME_MELTED", true),
+        ("MELTED", true),
+        ("OUTCOME_FAILED", false),
+    ] {
+        let document = json!([
+            {"role": "user", "parts": [{"text": "Compute it."}]},
+            {"role": "model", "parts": [
+                {"executableCode": {"language": "PYTHON", "code": "print(1)"}},
+                {"codeExecutionResult": {"outcome": outcome, "output": "1"}},
+            ]},
+        ]);
+        let report = report("google-generate-content", &document, "google-interactions");
+        assert_eq!(names(&report, outcome), is_named, "{report:?}");
+    }
+}
+
+#[test]
+fn a_safety_acknowledgement_that_is_false_is_written_or_named() {
+    let document = json!([
+        {"type": "function_call", "id": "c1", "name": "click_at", "arguments": {"x": 1, "y": 2}},
+        {"type": "function_result", "call_id": "c1", "name": "click_at", "safety_acknowledgement": false,
+            "result": {"url": "https://example.org"}},
+    ]);
+    let (history, _) = Dialect::GoogleInteractions
+        .decode_history(document.to_string())
+        .unwrap();
+    for to in Dialect::ALL {
+        let (written, report) = to.encode_history(&history).unwrap();
+        let field = "safety_acknowledgement";
+        let is_written = written.to_string().contains(field);
+        assert!(is_written || names(&report, field), "{to}: {report:?}");
+    }
+}
+
+#[test]
+fn the_type_of_an_object_around_messages_is_named() {
+    let message = json!({"role": "user", "contents": [{"type": "text", "text": "Good morning."}]});
+    let document = json!({"type": "stored_thread", "messages": [message]});
+    let (history, _) = Dialect::AgentFramework
+        .decode_history(document.to_string())
+        .unwrap();
+    for to in Dialect::ALL {
+        let (_, report) = to.encode_history(&history).unwrap();
+        let is_own = to == Dialect::AgentFramework;
+        assert_eq!(names(&report, "member `type`"), !is_own, "{to}: {report:?}");
+    }
+}

@@ -296,6 +296,16 @@ fn code_call(call: &HostedCall, location: &str, report: &mut Report) -> Value {
     json!({"type": "code_execution_call", "id": id, "arguments": arguments})
 }
 
+/// Statuses of failed code that `is_error` expresses; an error may also be beside a complete result.
+const FAILED_STATUSES: [&str; 6] = [
+    "",
+    "OUTCOME_FAILED",
+    "completed",
+    "error",
+    "failed",
+    "success",
+];
+
 fn code_result(result: &HostedCall, location: &str, report: &mut Report) -> Value {
     let id = result.call_id.as_ref().map_or("", |id| id.as_str());
     let is_list = result.meta.property(PROVIDER, FORM).is_some();
@@ -315,7 +325,7 @@ fn code_result(result: &HostedCall, location: &str, report: &mut Report) -> Valu
         .any(|content| matches!(content, Content::Error(_)));
     let status = result.status.as_deref().unwrap_or_default();
     let failed = failed || (status.starts_with("OUTCOME_") && status != "OUTCOME_OK");
-    if failed && status.starts_with("OUTCOME_") && status != "OUTCOME_FAILED" {
+    if failed && !FAILED_STATUSES.contains(&status) {
         let what = format!("outcome `{status}`");
         let why = "a step says only whether the code failed";
         report.preserved(what, location, why, "as `is_error`");
