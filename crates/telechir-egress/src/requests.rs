@@ -172,6 +172,7 @@ mod tests {
             ("data:text/html,x", true),
             ("blob:https://bad.example/1-2", true),
             ("about:blank", true),
+            ("https://public.example/c", true),
         ] {
             assert_eq!(judge.permits(url).await, is_permitted, "{url}");
         }

@@ -109,7 +109,10 @@ mod tests {
         assert_eq!(hosts(CLOSED), exact(BTreeSet::new()));
         for open in ["", &allows, &rule("address = ['private']", "deny")] {
             assert_eq!(hosts(open), PageHosts::default(), "{open}");
+            assert!(!hosts(open).is_restricted(), "{open}");
         }
+        let denied = hosts(&(rule("host = ['d.example']", "deny") + CLOSED));
+        assert_eq!(denied.listed, Some(BTreeSet::new()));
     }
 
     /// What a list of hosts does not say must not count as enforced by a list.

@@ -15,20 +15,21 @@ pub(crate) use content::*;
 pub(crate) use shell::*;
 
 /// Text with characters that often break: quotes, escapes, controls, other scripts.
-pub(crate) fn text() -> impl Strategy<Value = String> {
+pub(crate) fn text() -> BoxedStrategy<String> {
     prop_oneof![
         "[a-z ]{0,8}",
         "[\\PC\n\t\"\\\\]{0,8}",
         Just("\u{0}\u{1b}[2J\u{202e}".to_owned()),
         Just(String::new()),
     ]
+    .boxed()
 }
 
 pub(crate) fn name() -> impl Strategy<Value = String> {
     "[a-z][a-z0-9_]{0,8}"
 }
 
-pub(crate) fn json_value() -> impl Strategy<Value = Value> {
+pub(crate) fn json_value() -> BoxedStrategy<Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
@@ -42,6 +43,7 @@ pub(crate) fn json_value() -> impl Strategy<Value = Value> {
             members_of(inner).prop_map(Value::from),
         ]
     })
+    .boxed()
 }
 
 pub(crate) fn members_of(

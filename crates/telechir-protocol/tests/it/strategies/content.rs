@@ -88,15 +88,17 @@ pub(crate) fn step() -> impl Strategy<Value = StepOutcome> {
         failure().prop_map(|failure| StepState::Failed { failure }),
         Just(StepState::NotStarted),
     ];
-    (name(), state, of(text()), of(media()), of(any::<u64>())).prop_map(
-        |(action, state, text, screenshot, duration_ms)| StepOutcome {
-            action,
-            state,
-            text,
-            screenshot,
-            duration_ms,
-        },
-    )
+    (name(), state, of(text()), of(media()), of(any::<u64>()))
+        .prop_map(
+            |(action, state, text, screenshot, duration_ms)| StepOutcome {
+                action,
+                state,
+                text,
+                screenshot,
+                duration_ms,
+            },
+        )
+        .boxed()
 }
 
 pub(crate) fn computer_result() -> BoxedStrategy<ComputerResult> {
@@ -249,48 +251,56 @@ pub(crate) fn simple_content() -> BoxedStrategy<Content> {
         });
     let untyped = unknown_members().prop_map(UnknownContent::from);
     prop_oneof![
-        (text(), meta()).prop_map(|(text, meta)| Content::Text(TextContent { text, meta })),
-        (of(text()), of(text()), of(text()), meta()).prop_map(
-            |(text, item_id, protected_data, meta)| Content::Reasoning(ReasoningContent {
-                text,
-                item_id,
-                protected_data,
-                meta
+        (text(), meta())
+            .prop_map(|(text, meta)| Content::Text(TextContent { text, meta }))
+            .boxed(),
+        (of(text()), of(text()), of(text()), meta())
+            .prop_map(|(text, item_id, protected_data, meta)| Content::Reasoning(
+                ReasoningContent {
+                    text,
+                    item_id,
+                    protected_data,
+                    meta
+                }
+            ))
+            .boxed(),
+        media().prop_map(Content::from).boxed(),
+        function_call().prop_map(Content::FunctionCall).boxed(),
+        computer_call().prop_map(Content::ComputerCall).boxed(),
+        computer_result().prop_map(Content::ComputerResult).boxed(),
+        shell_call().prop_map(Content::ShellCall).boxed(),
+        shell_result().prop_map(Content::ShellResult).boxed(),
+        edit_call().prop_map(Content::EditCall).boxed(),
+        (call_id(), of(text()), of(failure()), meta())
+            .prop_map(|(call_id, text, error, meta)| {
+                Content::EditResult(EditResult {
+                    call_id,
+                    text,
+                    error,
+                    meta,
+                })
             })
-        ),
-        media().prop_map(Content::from),
-        function_call().prop_map(Content::FunctionCall),
-        computer_call().prop_map(Content::ComputerCall),
-        computer_result().prop_map(Content::ComputerResult),
-        shell_call().prop_map(Content::ShellCall),
-        shell_result().prop_map(Content::ShellResult),
-        edit_call().prop_map(Content::EditCall),
-        (call_id(), of(text()), of(failure()), meta()).prop_map(|(call_id, text, error, meta)| {
-            Content::EditResult(EditResult {
-                call_id,
-                text,
-                error,
-                meta,
-            })
-        }),
-        (of(any::<u64>()), of(any::<u64>()), of(any::<u64>()), meta()).prop_map(
-            |(input, output, total, meta)| Content::Usage(UsageContent {
+            .boxed(),
+        (of(any::<u64>()), of(any::<u64>()), of(any::<u64>()), meta())
+            .prop_map(|(input, output, total, meta)| Content::Usage(UsageContent {
                 input_token_count: input,
                 output_token_count: output,
                 total_token_count: total,
                 meta
+            }))
+            .boxed(),
+        (text(), of(text()), meta())
+            .prop_map(|(message, error_code, meta)| {
+                Content::Error(ErrorContent {
+                    message,
+                    error_code,
+                    error_details: None,
+                    meta,
+                })
             })
-        ),
-        (text(), of(text()), meta()).prop_map(|(message, error_code, meta)| {
-            Content::Error(ErrorContent {
-                message,
-                error_code,
-                error_details: None,
-                meta,
-            })
-        }),
-        other,
-        untyped.prop_map(Content::Other),
+            .boxed(),
+        other.boxed(),
+        untyped.prop_map(Content::Other).boxed(),
     ]
     .boxed()
 }
@@ -326,13 +336,13 @@ pub(crate) fn content() -> BoxedStrategy<Content> {
     );
     prop_oneof![
         6 => part(),
-        1 => function_result(part()).prop_map(Content::FunctionResult),
-        1 => hosted_call(part()).prop_map(Content::CommandCall),
-        1 => hosted_call(part()).prop_map(Content::CommandResult),
-        1 => hosted_call(part()).prop_map(Content::ImageGenerationCall),
-        1 => hosted_call(part()).prop_map(Content::ImageGenerationResult),
-        1 => request.prop_map(Content::ApprovalRequest),
-        1 => response.prop_map(Content::ApprovalResponse),
+        1 => function_result(part()).prop_map(Content::FunctionResult).boxed(),
+        1 => hosted_call(part()).prop_map(Content::CommandCall).boxed(),
+        1 => hosted_call(part()).prop_map(Content::CommandResult).boxed(),
+        1 => hosted_call(part()).prop_map(Content::ImageGenerationCall).boxed(),
+        1 => hosted_call(part()).prop_map(Content::ImageGenerationResult).boxed(),
+        1 => request.prop_map(Content::ApprovalRequest).boxed(),
+        1 => response.prop_map(Content::ApprovalResponse).boxed(),
     ]
     .boxed()
 }
