@@ -12,7 +12,7 @@ use telechir_providers::{Dialect, ScreenshotWhen};
 use telechir_runtime::{
     Approver, AutoScreenshot, Format, Journal, RunId, ScreenshotRule, Session, SessionLimits,
 };
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::approver::TerminalApprover;
 use crate::args::{DeviceArguments, SafetyArguments, ScreenshotWidth};
@@ -320,24 +320,42 @@ impl LiveSession {
 
 /// The outcome of `work`, or the signal that arrived first; then `work` is dropped.
 pub(crate) async fn until_stopped<T>(work: impl Future<Output = T>) -> Result<T, Stopped> {
-    let (interrupt, terminate, hang_up) = (
-        signal(SignalKind::interrupt()),
-        signal(SignalKind::terminate()),
-        signal(SignalKind::hangup()),
-    );
-    let (Ok(mut interrupt), Ok(mut terminate), Ok(mut hang_up)) = (interrupt, terminate, hang_up)
-    else {
-        tracing::warn!(
-            "signals cannot be caught: an interruption will not close the session cleanly"
+    StopSignals::new().until(work).await
+}
+
+/// The signals that stop a command, from its creation on: one that arrives between two pieces of work
+/// stops the second.
+pub(crate) struct StopSignals(Option<[(Signal, u8); 3]>);
+
+impl StopSignals {
+    pub(crate) fn new() -> Self {
+        let of = |kind: SignalKind, number: u8| signal(kind).map(|signals| (signals, number));
+        let signals = (
+            of(SignalKind::interrupt(), 2),
+            of(SignalKind::terminate(), 15),
+            of(SignalKind::hangup(), 1),
         );
-        return Ok(work.await);
-    };
-    // Each arm is cancel-safe; dropping `work` releases pressed keys and ends its commands.
-    tokio::select! {
-        outcome = work => Ok(outcome),
-        _ = interrupt.recv() => Err(Stopped(2)),
-        _ = terminate.recv() => Err(Stopped(15)),
-        _ = hang_up.recv() => Err(Stopped(1)),
+        let (Ok(interrupt), Ok(terminate), Ok(hang_up)) = signals else {
+            tracing::warn!(
+                "signals cannot be caught: an interruption will not close the session cleanly"
+            );
+            return Self(None);
+        };
+        Self(Some([interrupt, terminate, hang_up]))
+    }
+
+    /// The outcome of `work`, or the signal that arrived first; then `work` is dropped.
+    pub(crate) async fn until<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Stopped> {
+        let Some([interrupt, terminate, hang_up]) = &mut self.0 else {
+            return Ok(work.await);
+        };
+        // Each arm is cancel-safe; dropping `work` releases pressed keys and ends its commands.
+        tokio::select! {
+            outcome = work => Ok(outcome),
+            _ = interrupt.0.recv() => Err(Stopped(interrupt.1)),
+            _ = terminate.0.recv() => Err(Stopped(terminate.1)),
+            _ = hang_up.0.recv() => Err(Stopped(hang_up.1)),
+        }
     }
 }
 
@@ -400,5 +418,23 @@ impl Screenshots {
             accepts_webp: dialect.accepts_webp(),
             max_bytes: Some(dialect.max_image_bytes()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+
+    use rustix::process::{Signal as SentSignal, getpid, kill_process};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_signal_between_two_pieces_of_work_stops_the_second() {
+        let mut signals = StopSignals::new();
+        assert!(signals.until(ready(())).await.is_ok());
+        kill_process(getpid(), SentSignal::INT).expect("a signal");
+        let stopped = signals.until(pending::<()>()).await;
+        assert!(matches!(stopped, Err(Stopped(2))), "{stopped:?}");
     }
 }
