@@ -1,6 +1,8 @@
 //! Pages with continuous animations: they neither delay settling nor hide other changes.
 
+use telechir_device::{Computer as _, WindowSystem as _};
 use telechir_protocol::UnsettledReason;
+use telechir_testkit::assert_eventually;
 use telechir_testkit::gate::{Component, require};
 
 use super::LATER;
@@ -38,11 +40,20 @@ const CARET: &str = page!("<input autofocus>");
 /// Bounds of the animation in the window, with a margin for the window frame.
 const MOVING: [i32; 4] = [290, 70, 900, 560];
 
-/// Presses the button three times during the animation.
-async fn press(files: &'static [(&'static str, &'static str)]) -> Vec<Outcome> {
+/// Presses the button three times, after the animation has begun if the page has one.
+async fn press(files: &'static [(&'static str, &'static str)], is_animated: bool) -> Vec<Outcome> {
     require(Component::Chromium);
     let app = App { files, ..CHROMIUM };
     let mut fixture = AppFixture::start(&app).await;
+    // A window that is still may not have its page yet.
+    assert_eventually!(fixture.desktop.windows().await.unwrap(), |windows| {
+        windows.iter().any(|one| one.title.starts_with("Page"))
+    });
+    if is_animated {
+        let first = fixture.desktop.capture().await.unwrap();
+        assert_eventually!(fixture.desktop.capture().await.unwrap(), |next| *next
+            != first);
+    }
     let mut outcomes = Vec::new();
     for _ in 0..3 {
         let case = Case {
@@ -75,24 +86,24 @@ fn assert_all_settled(outcomes: &[Outcome]) {
 
 #[tokio::test]
 async fn a_page_spinner_is_reported() {
-    let outcomes = press(&[("page.html", SPINNER)]).await;
+    let outcomes = press(&[("page.html", SPINNER)], true).await;
     assert_animated_once(&outcomes);
 }
 
 #[tokio::test]
 async fn a_page_video_is_reported() {
-    let outcomes = press(&[("page.html", VIDEO)]).await;
+    let outcomes = press(&[("page.html", VIDEO)], true).await;
     assert_animated_once(&outcomes);
 }
 
 #[tokio::test]
 async fn a_page_clock_does_not_extend_the_wait() {
-    let outcomes = press(&[("page.html", CLOCK)]).await;
+    let outcomes = press(&[("page.html", CLOCK)], false).await;
     assert_all_settled(&outcomes);
 }
 
 #[tokio::test]
 async fn a_page_caret_does_not_extend_the_wait() {
-    let outcomes = press(&[("page.html", CARET)]).await;
+    let outcomes = press(&[("page.html", CARET)], false).await;
     assert_all_settled(&outcomes);
 }
