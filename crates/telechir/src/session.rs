@@ -1,6 +1,7 @@
 //! A session built from the flags: devices, policy, journal, and approval prompts.
 
 use std::future::Future;
+use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 
@@ -13,6 +14,7 @@ use telechir_runtime::{
     Approver, AutoScreenshot, Format, Journal, RunId, ScreenshotRule, Session, SessionLimits,
 };
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::Mutex;
 
 use crate::approver::TerminalApprover;
 use crate::args::{DeviceArguments, SafetyArguments, ScreenshotWidth};
@@ -318,44 +320,38 @@ impl LiveSession {
     }
 }
 
-/// The outcome of `work`, or the signal that arrived first; then `work` is dropped.
-pub(crate) async fn until_stopped<T>(work: impl Future<Output = T>) -> Result<T, Stopped> {
-    StopSignals::new().until(work).await
+/// The signals that stop a command, since the first work that they could stop.
+static STOP_SIGNALS: Mutex<Option<[(Signal, u8); 3]>> = Mutex::const_new(None);
+
+fn stop_signals() -> io::Result<[(Signal, u8); 3]> {
+    Ok([
+        (signal(SignalKind::interrupt())?, 2),
+        (signal(SignalKind::terminate())?, 15),
+        (signal(SignalKind::hangup())?, 1),
+    ])
 }
 
-/// The signals that stop a command, from its creation on: one that arrives between two pieces of work
-/// stops the second.
-pub(crate) struct StopSignals(Option<[(Signal, u8); 3]>);
-
-impl StopSignals {
-    pub(crate) fn new() -> Self {
-        let of = |kind: SignalKind, number: u8| signal(kind).map(|signals| (signals, number));
-        let signals = (
-            of(SignalKind::interrupt(), 2),
-            of(SignalKind::terminate(), 15),
-            of(SignalKind::hangup(), 1),
-        );
-        let (Ok(interrupt), Ok(terminate), Ok(hang_up)) = signals else {
-            tracing::warn!(
-                "signals cannot be caught: an interruption will not close the session cleanly"
-            );
-            return Self(None);
-        };
-        Self(Some([interrupt, terminate, hang_up]))
+/// The outcome of `work`, or the signal that arrived first; then `work` is dropped. A signal that
+/// arrives between two pieces of work stops the second.
+///
+/// One piece of work is stopped at a time: within `work` this must not be called again.
+pub(crate) async fn until_stopped<T>(work: impl Future<Output = T>) -> Result<T, Stopped> {
+    let mut signals = STOP_SIGNALS.lock().await;
+    if signals.is_none() {
+        *signals = stop_signals().ok();
     }
-
-    /// The outcome of `work`, or the signal that arrived first; then `work` is dropped.
-    pub(crate) async fn until<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Stopped> {
-        let Some([interrupt, terminate, hang_up]) = &mut self.0 else {
-            return Ok(work.await);
-        };
-        // Each arm is cancel-safe; dropping `work` releases pressed keys and ends its commands.
-        tokio::select! {
-            outcome = work => Ok(outcome),
-            _ = interrupt.0.recv() => Err(Stopped(interrupt.1)),
-            _ = terminate.0.recv() => Err(Stopped(terminate.1)),
-            _ = hang_up.0.recv() => Err(Stopped(hang_up.1)),
-        }
+    let Some([interrupt, terminate, hang_up]) = &mut *signals else {
+        tracing::warn!(
+            "signals cannot be caught: an interruption will not close the session cleanly"
+        );
+        return Ok(work.await);
+    };
+    // Each arm is cancel-safe; dropping `work` releases pressed keys and ends its commands.
+    tokio::select! {
+        outcome = work => Ok(outcome),
+        _ = interrupt.0.recv() => Err(Stopped(interrupt.1)),
+        _ = terminate.0.recv() => Err(Stopped(terminate.1)),
+        _ = hang_up.0.recv() => Err(Stopped(hang_up.1)),
     }
 }
 
@@ -431,10 +427,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_signal_between_two_pieces_of_work_stops_the_second() {
-        let mut signals = StopSignals::new();
-        assert!(signals.until(ready(())).await.is_ok());
+        assert!(until_stopped(ready(())).await.is_ok());
         kill_process(getpid(), SentSignal::INT).expect("a signal");
-        let stopped = signals.until(pending::<()>()).await;
+        let stopped = until_stopped(pending::<()>()).await;
         assert!(matches!(stopped, Err(Stopped(2))), "{stopped:?}");
     }
 }

@@ -26,7 +26,7 @@ use crate::input::read_stdin;
 use crate::policy;
 use crate::remote;
 use crate::secrets::Secrets;
-use crate::session::{self, LiveSession, StopSignals, Stopped};
+use crate::session::{self, LiveSession, Stopped, until_stopped};
 use crate::session_config::{GivenFlags, SessionConfig};
 use crate::socket_folder;
 use crate::terminal_prompt::TerminalPrompt;
@@ -233,9 +233,7 @@ pub(crate) async fn execute(
         let message = "stopped before the call started; nothing was executed";
         CliError::stopped(number, message)
     };
-    let mut signals = StopSignals::new();
-    let client = signals
-        .until(enter(&paths, caller))
+    let client = until_stopped(enter(&paths, caller))
         .await
         .map_err(before)??;
     let request = TurnRequest {
@@ -251,9 +249,7 @@ pub(crate) async fn execute(
         hosted_source: turn.hosted_source(),
     };
     let mut call = client.execute(request).await.map_err(host_failure)?;
-    let results = signals
-        .until(converse(&mut call, name, seconds, wait))
-        .await;
+    let results = until_stopped(converse(&mut call, name, seconds, wait)).await;
     match results {
         Ok(Ok(results)) => Ok(turn.answer(results)?),
         Ok(Err(error)) if error.kind() == HostErrorKind::Busy => Err(CliError::message(format!(
