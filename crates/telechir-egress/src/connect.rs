@@ -1,5 +1,6 @@
 //! Resolves, judges and connects to the target of a request.
 
+use std::future::Future;
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -26,7 +27,12 @@ pub(crate) async fn connect(
     inner: &Arc<EgressShared>,
     remote: &Remote,
 ) -> Result<Connected, ProxyRefusal> {
-    let (found, reason) = match resolve_and_judge(inner, remote).await {
+    let host = remote.host();
+    let judged = match inner.budget.is_spent() {
+        true => Err(ProxyRefusal::QuotaExceeded(inner.budget.max_bytes)),
+        false => judge(inner, remote, resolve(inner, &host)).await,
+    };
+    let (found, reason) = match judged {
         Ok(judged) => judged,
         Err(refusal) => {
             inner.report(refused(inner, remote, &refusal));
@@ -49,21 +55,19 @@ pub(crate) async fn connect(
         }
         Err(source) => {
             inner.report(decision);
-            let host = remote.host();
             Err(ProxyRefusal::Unreachable { host, source })
         }
     }
 }
 
-/// Resolves a target; returns its addresses if the policy allows all of them.
-async fn resolve_and_judge(
+/// The addresses of a target if the policy allows all of them; `found` are those of its name, which
+/// are awaited only if the name is not refused.
+pub(crate) async fn judge(
     inner: &EgressShared,
     remote: &Remote,
+    found: impl Future<Output = Result<Vec<IpAddr>, ProxyRefusal>>,
 ) -> Result<(Vec<ResolvedAddress>, RuleReason), ProxyRefusal> {
     let host = remote.host();
-    if inner.budget.is_spent() {
-        return Err(ProxyRefusal::QuotaExceeded(inner.budget.max_bytes));
-    }
     // Before name resolution: a DNS query is itself a message.
     let early_refusal = inner.gate().refusal_by_name(remote);
     if let Some(reason) = early_refusal {
@@ -71,18 +75,8 @@ async fn resolve_and_judge(
     }
     let addresses = match remote.literal() {
         Some(address) => vec![address],
-        None => resolve(inner, &host).await?,
+        None => found.await?,
     };
-    judge(inner, remote, addresses)
-}
-
-/// The addresses of a target if the policy allows all of them.
-pub(crate) fn judge(
-    inner: &EgressShared,
-    remote: &Remote,
-    addresses: Vec<IpAddr>,
-) -> Result<(Vec<ResolvedAddress>, RuleReason), ProxyRefusal> {
-    let host = remote.host();
     let found = addresses.into_iter().map(|address| ResolvedAddress {
         address,
         is_this_machine: is_this_machine(address),

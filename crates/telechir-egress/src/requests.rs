@@ -71,17 +71,9 @@ impl RequestJudge {
     }
 
     async fn judge(&self, remote: &Remote) -> Result<ConnectionDecision, ProxyRefusal> {
-        // Before name resolution: a DNS query is itself a message.
-        let early_refusal = self.shared.gate().refusal_by_name(remote);
-        if let Some(reason) = early_refusal {
-            let host = remote.host();
-            return Err(ProxyRefusal::Policy { host, reason });
-        }
-        let addresses = match remote.literal() {
-            Some(address) => vec![address],
-            None => self.addresses_of(&remote.host()).await,
-        };
-        let (_, reason) = judge(&self.shared, remote, addresses)?;
+        let host = remote.host();
+        let found = async { Ok(self.addresses_of(&host).await) };
+        let (_, reason) = judge(&self.shared, remote, found).await?;
         Ok(ConnectionDecision::passed(
             self.shared.client,
             remote,
