@@ -334,12 +334,7 @@ impl HostClient {
     /// # Errors
     /// When the session has no shell, or does not reply.
     pub async fn watch_output(&self, since: Option<u64>) -> Result<OutputTail, HostError> {
-        let request = HostRequest::WatchOutput { since };
-        let mut exchange = self.request(request).await?;
-        let HostReply::OutputChanged(tail) = self.reply(&mut exchange).await? else {
-            return Err(exchange.unexpected());
-        };
-        Ok(tail)
+        self.watch(HostRequest::WatchOutput { since }).await
     }
 
     /// The same for the message that the model of a task is writing; there is none between messages.
@@ -347,7 +342,10 @@ impl HostClient {
     /// # Errors
     /// When the session does not reply.
     pub async fn watch_message(&self, since: Option<u64>) -> Result<OutputTail, HostError> {
-        let request = HostRequest::WatchMessage { since };
+        self.watch(HostRequest::WatchMessage { since }).await
+    }
+
+    async fn watch(&self, request: HostRequest) -> Result<OutputTail, HostError> {
         let mut exchange = self.request(request).await?;
         let HostReply::OutputChanged(tail) = self.reply(&mut exchange).await? else {
             return Err(exchange.unexpected());

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use telechir_runtime::DeviceKind;
+use telechir_runtime::{DeviceKind, NewestOutput};
 
 use super::{Client, closed, failed, lock, send};
 use crate::message::{EventsFrom, HostReply};
@@ -137,24 +137,24 @@ impl Client {
     }
 
     pub(super) fn watch_output(&mut self, id: u64, since: Option<u64>) {
-        let (shared, mut closing) = (Arc::clone(&self.shared), self.closing.clone());
-        self.answer_later(id, async move {
-            let output = shared.started()?.output.clone();
-            let output = output.ok_or("this session has no shell")?;
-            let tail = tokio::select! {
-                () = closed(&mut closing) => return Err("the session is being closed".to_owned()),
-                tail = output.changed(since) => tail,
-            };
-            Ok(HostReply::OutputChanged(tail))
+        let output = self.shared.started().and_then(|control| {
+            let output = control.output.clone();
+            output.ok_or_else(|| "this session has no shell".to_owned())
         });
+        self.watch(id, output, since);
     }
 
     pub(super) fn watch_message(&mut self, id: u64, since: Option<u64>) {
-        let (shared, mut closing) = (Arc::clone(&self.shared), self.closing.clone());
+        self.watch(id, Ok(self.shared.message.clone()), since);
+    }
+
+    fn watch(&mut self, id: u64, output: Result<NewestOutput, String>, since: Option<u64>) {
+        let mut closing = self.closing.clone();
         self.answer_later(id, async move {
+            let output = output?;
             let tail = tokio::select! {
                 () = closed(&mut closing) => return Err("the session is being closed".to_owned()),
-                tail = shared.message.changed(since) => tail,
+                tail = output.changed(since) => tail,
             };
             Ok(HostReply::OutputChanged(tail))
         });
