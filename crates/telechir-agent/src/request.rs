@@ -288,13 +288,13 @@ impl FailedAttempt {
 /// Whether an error that arrived in a stream would come again.
 fn is_permanent(message: &str) -> bool {
     const PERMANENT: [&str; 2] = ["insufficient_quota", "invalid_request_error"];
-    exceeds_context(message) || PERMANENT.iter().any(|kind| message.contains(kind))
+    exceeds_context("", message) || PERMANENT.iter().any(|kind| message.contains(kind))
 }
 
-/// Whether an error's message alone says that the conversation is too long.
-pub(crate) fn exceeds_context(message: &str) -> bool {
+/// Whether an error is that the conversation is too long. In a stream errors may have no kind.
+pub(crate) fn exceeds_context(kind: &str, message: &str) -> bool {
     let error = ProviderError {
-        kind: String::new(),
+        kind: kind.to_owned(),
         message: message.to_owned(),
     };
     error.is_context_exceeded()

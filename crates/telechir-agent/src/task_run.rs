@@ -375,16 +375,12 @@ async fn awaits_hidden_input(session: &mut impl AgentSession) -> Result<bool, Ag
 
 fn is_context_exceeded(error: &AgentError) -> bool {
     if let AgentError::Stream(StreamError::Provider { message }) = error {
-        return exceeds_context(message);
+        return exceeds_context("", message);
     }
     let AgentError::Refused { kind, message, .. } = error else {
         return false;
     };
-    let error = telechir_providers::ProviderError {
-        kind: kind.clone(),
-        message: message.clone(),
-    };
-    error.is_context_exceeded()
+    exceeds_context(kind, message)
 }
 
 fn add(total: &mut UsageContent, one: &UsageContent) {

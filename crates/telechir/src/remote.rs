@@ -340,10 +340,8 @@ impl RentedSession {
         } else if let Some(earlier) = reserved
             // Without an answer the service may have extended it.
             && self.session.is_extension_refused()
-            && let Some(entry) = self.lock().as_mut()
-            && let Err(error) = entry.not_extended(earlier)
         {
-            tracing::warn!(%error, "the rented browser's time is counted for too long");
+            self.not_extended(earlier);
         }
         notice.or_else(|| self.used_up_soon())
     }
@@ -407,6 +405,15 @@ impl RentedSession {
         }
     }
 
+    /// Takes back a reserved time that the service has not given.
+    fn not_extended(&self, earlier: u64) {
+        if let Some(entry) = self.lock().as_mut()
+            && let Err(error) = entry.not_extended(earlier)
+        {
+            tracing::warn!(%error, "the rented browser's time is counted for too long");
+        }
+    }
+
     /// Counts the time of a browser that runs while it is used, and releases it when no more may be
     /// rented.
     fn watch_time(self: &Arc<Self>) {
@@ -459,11 +466,8 @@ impl RentedSession {
             ));
         };
         if let Err(failed) = self.session.extend().await {
-            if !failed.is_effect_unknown
-                && let Some(entry) = self.lock().as_mut()
-                && let Err(error) = entry.not_extended(earlier)
-            {
-                tracing::warn!(%error, "the rented browser's time is counted for too long");
+            if !failed.is_effect_unknown {
+                self.not_extended(earlier);
             }
             return Err(wrong(failed.error.to_string()));
         }

@@ -57,9 +57,7 @@ fn is_button(node: &AccessibleNode) -> bool {
 
 /// Those that know their labels themselves.
 async fn labelled_by(bus: &AtSpiBus, nodes: &mut [AccessibleNode], nameless: &[usize]) {
-    let objects = nameless.iter().map(|at| &nodes[*at].object);
-    let relations = bus.each::<Vec<Relation>, _>(objects, ACCESSIBLE, "GetRelationSet", &());
-    let relations = relations.await;
+    let relations = relations(bus, nodes, nameless).await;
     for (at, relations) in nameless.iter().zip(relations) {
         let by = targets(relations, LABELLED_BY);
         let labels = nodes.iter().filter(|node| by.contains(&node.object));
@@ -74,9 +72,7 @@ async fn label_for(bus: &AtSpiBus, nodes: &mut [AccessibleNode], shown: &[usize]
     let is_label =
         |at: &usize| &*role::name(nodes[*at].role) == "label" && !nodes[*at].name.is_empty();
     let labels: Vec<usize> = shown.iter().copied().filter(is_label).collect();
-    let objects = labels.iter().map(|at| &nodes[*at].object);
-    let relations = bus.each::<Vec<Relation>, _>(objects, ACCESSIBLE, "GetRelationSet", &());
-    let relations = relations.await;
+    let relations = relations(bus, nodes, &labels).await;
     for (label, relations) in labels.iter().zip(relations) {
         for target in targets(relations, LABEL_FOR) {
             if let Some(at) = labelled(nodes, &target) {
@@ -123,6 +119,15 @@ fn name_of_container(nodes: &[AccessibleNode], button: usize) -> Option<String> 
         at = parent;
     }
     None
+}
+
+async fn relations(
+    bus: &AtSpiBus,
+    nodes: &[AccessibleNode],
+    of: &[usize],
+) -> Vec<Option<Vec<Relation>>> {
+    let objects = of.iter().map(|at| &nodes[*at].object);
+    bus.each(objects, ACCESSIBLE, "GetRelationSet", &()).await
 }
 
 fn targets(relations: Option<Vec<Relation>>, kind: u32) -> Vec<ObjectRef> {

@@ -105,11 +105,10 @@ pub(super) fn contexts(nodes: &[PageNode]) -> HashMap<usize, String> {
         let texts = texts.unwrap_or_else(|| joined(1));
         for (at, (index, text)) in group.iter().zip(texts).enumerate() {
             let position = format!("{} of {}", at + 1, group.len());
-            let text = quoted(&text);
-            let context = match (text.len() > 2, is_distinct) {
-                (true, true) => format!("in {text}"),
-                (true, false) => format!("in {text}, {position}"),
-                (false, _) => position,
+            let context = match (text.is_empty(), is_distinct) {
+                (true, _) => position,
+                (false, true) => format!("in {}", quoted(&text)),
+                (false, false) => format!("in {}, {position}", quoted(&text)),
             };
             contexts.insert(*index, context);
         }

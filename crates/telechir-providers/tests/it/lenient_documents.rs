@@ -35,6 +35,17 @@ fn anthropic(results: &Value) -> Value {
     ])
 }
 
+/// Converse's messages with these results.
+fn converse(results: &Value) -> Value {
+    json!([
+        {"role": "user", "content": [{"text": "Look it up."}]},
+        {"role": "assistant", "content": [
+            {"toolUse": {"toolUseId": "call_1", "name": "lookup", "input": {}}},
+        ]},
+        {"role": "user", "content": results},
+    ])
+}
+
 #[test]
 fn two_results_of_one_call_stay() {
     check(
@@ -47,13 +58,10 @@ fn two_results_of_one_call_stay() {
     let result = |text| json!({"toolResult": {"toolUseId": "call_1", "content": [{"text": text}]}});
     check(
         Dialect::BedrockConverse,
-        &json!([
-            {"role": "user", "content": [{"text": "Look it up."}]},
-            {"role": "assistant", "content": [
-                {"toolUse": {"toolUseId": "call_1", "name": "lookup", "input": {}}},
-            ]},
-            {"role": "user", "content": [result("The first answer."), result("The second answer.")]},
-        ]),
+        &converse(&json!([
+            result("The first answer."),
+            result("The second answer.")
+        ])),
     );
     let output =
         |text| json!({"type": "function_call_output", "call_id": "call_1", "output": text});
@@ -118,15 +126,9 @@ fn failed_results_need_no_text() {
     ] {
         check(
             Dialect::BedrockConverse,
-            &json!([
-                {"role": "user", "content": [{"text": "Look it up."}]},
-                {"role": "assistant", "content": [
-                    {"toolUse": {"toolUseId": "call_1", "name": "lookup", "input": {}}},
-                ]},
-                {"role": "user", "content": [
-                    {"toolResult": {"toolUseId": "call_1", "status": "error", "content": content}},
-                ]},
-            ]),
+            &converse(&json!([
+                {"toolResult": {"toolUseId": "call_1", "status": "error", "content": content}},
+            ])),
         );
     }
 }

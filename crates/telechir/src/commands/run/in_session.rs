@@ -181,12 +181,9 @@ async fn show_message(client: Arc<HostClient>, mut pieces: ModelText) {
             has_ended = next.is_empty();
             piece.push_str(&next);
         }
-        let last = has_ended.then(String::new);
-        for piece in [piece]
-            .into_iter()
-            .filter(|piece| !piece.is_empty())
-            .chain(last)
-        {
+        let written = (!piece.is_empty()).then_some(piece);
+        let end = has_ended.then(String::new);
+        for piece in written.into_iter().chain(end) {
             if let Err(error) = client.show_message(piece).await {
                 tracing::debug!(%error, "the session does not show what the model writes");
             }
