@@ -33,22 +33,13 @@ telechir=$target/debug/telechir
 "$telechir" serve --browser --headless --cdp-gateway --policy "$folder/policy.toml" \
     --listen 127.0.0.1:0 2>"$folder/serve.log" >/dev/null &
 running+=($!)
-# Chromium's own sandbox needs a user that is not root.
-unprivileged=()
-mkdir "$folder/profile"
-if [ "$(id -u)" = 0 ]; then
-    unprivileged=(setpriv --reuid 65534 --regid 65534 --clear-groups)
-    chmod 755 "$folder" && chown 65534:65534 "$folder/profile"
-fi
-HOME=$folder/profile "${unprivileged[@]}" /usr/lib/chromium/chromium --headless --remote-debugging-port=0 \
-    --disable-background-networking --disable-component-update --no-first-run \
-    --user-data-dir="$folder/profile" about:blank >/dev/null 2>"$folder/chromium.log" &
+scripts/foreign-chromium.sh "$folder" &
 running+=($!)
 
 # The first address in a log.
 address() {
     for _ in $(seq 300); do
-        if grep -om1 "$2" "$1"; then return; fi
+        if grep -som1 "$2" "$1"; then return; fi
         sleep 0.1
     done
     echo "no address in $1" >&2

@@ -4,12 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
-peers=$target/peers-clicks-1
-if ! [[ -e $peers/complete ]]; then
-    rm -rf "$peers" && mkdir -p "$peers"
-    npm install --silent --no-audit --no-fund --ignore-scripts --prefix "$peers" playwright-core@1.65.1
-    touch "$peers/complete"
-fi
+playwright=$(scripts/playwright.sh)
 cargo build --quiet --package telechir-browser --example remote_clicks
 folder=$(mktemp -d)
 chromium=
@@ -18,22 +13,14 @@ finish() {
     rm -rf "$folder"
 }
 trap finish EXIT
-# Chromium's own sandbox needs a user that is not root.
-unprivileged=()
-mkdir "$folder/profile"
-if [ "$(id -u)" = 0 ]; then
-    unprivileged=(setpriv --reuid 65534 --regid 65534 --clear-groups)
-    chmod 755 "$folder" && chown 65534:65534 "$folder/profile"
-fi
-HOME=$folder/profile "${unprivileged[@]}" /usr/lib/chromium/chromium --headless --remote-debugging-port=0 \
-    --disable-background-networking --disable-component-update --no-first-run \
-    --user-data-dir="$folder/profile" about:blank >/dev/null 2>"$folder/chromium.log" &
+scripts/foreign-chromium.sh "$folder" &
 chromium=$!
 for _ in $(seq 300); do
-    if address=$(grep -om1 'ws://[^ ]*' "$folder/chromium.log"); then break; fi
+    if address=$(grep -som1 'ws://[^ ]*' "$folder/chromium.log"); then break; fi
     sleep 0.1
 done
-node crates/telechir-browser/tests/remote-clicks/compare.mjs "$peers/node_modules" \
+: "${address:?Chromium did not start}"
+node crates/telechir-browser/tests/remote-clicks/compare.mjs "$playwright" \
     "$target/debug/examples/remote_clicks" "$address" >"$folder/table.md"
 mv "$folder/table.md" benchmarks/remote-clicks.md
 echo "written to benchmarks/remote-clicks.md"

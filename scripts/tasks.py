@@ -407,10 +407,23 @@ def lines(space):
     space.until("text.txt", "one\ntwo\nthree\nfour\n")
 
 
-def sheet(space):
-    yield start("libreoffice-calc", "Untitled 1")
+def close_tip():
     window("Tip of the Day")
     do("click", element("OK", "button"))
+
+
+def save_document(name, button):
+    """In LibreOffice, which asks about formats of others; `button` answers that."""
+    do("key", "ctrl+shift+s")
+    do("type", element("Name", "textbox"), name, "--clear")
+    do("click", element("Save", "button"))
+    window("Confirm File Format")
+    do("click", element(button, "button"))
+
+
+def sheet(space):
+    yield start("libreoffice-calc", "Untitled 1")
+    close_tip()
     do("type", "Item\tPrice\nPen\t2\nBook\t12\n")
     do("type", element("A4", "cell"), "Sum")
     do("type", element("B4", "cell"), "=SUM(B2:B3)\n")
@@ -421,17 +434,9 @@ def sheet(space):
     # The chart is edited, then selected, then neither.
     do("key", "Escape")
     do("key", "Escape")
-    do("key", "ctrl+shift+s")
-    do("type", element("Name", "textbox"), "prices.xlsx", "--clear")
-    do("click", element("Save", "button"))
-    window("Confirm File Format")
-    do("click", element("Use Excel", "button"))
+    save_document("prices.xlsx", "Use Excel")
     window("prices.xlsx")
-    do("key", "ctrl+shift+s")
-    do("type", element("Name", "textbox"), "prices.csv", "--clear")
-    do("click", element("Save", "button"))
-    window("Confirm File Format")
-    do("click", element("Use Text CSV", "button"))
+    save_document("prices.csv", "Use Text CSV")
     window("Export Text File")
     do("click", element("OK", "button"))
     window("prices.csv")
@@ -445,15 +450,10 @@ def sheet(space):
 
 def letter(space):
     yield start("libreoffice-writer", "Untitled 1")
-    window("Tip of the Day")
-    do("click", element("OK", "button"))
+    close_tip()
     do("key", "ctrl+1")
     do("type", "Invitation\nWe meet on Monday.")
-    do("key", "ctrl+shift+s")
-    do("type", element("Name", "textbox"), "letter.docx", "--clear")
-    do("click", element("Save", "button"))
-    window("Confirm File Format")
-    do("click", element("Use Word", "button"))
+    save_document("letter.docx", "Use Word")
     window("letter.docx")
     do("click", element("Export Directly as PDF", "button"))
     do("type", element("Name", "textbox"), "letter.pdf", "--clear")
